@@ -179,53 +179,6 @@ static int run_case(const choice_case_t *c, const links_case_t *on, int repetiti
     return status;
 }
 
-/* A choice made before ---------------------------------------------------------------------------- */
-
-enum { ASKED_SIZES = 6, ASKED = 8 * ASKED_SIZES, LOOKS = 100 };
-static const double known_target = 100e-9;
-
-static int look(mc_choice_t *choice, const mc_mesh_t *mesh, const mc_links_t *links)
-{
-    int status = MESHCOLL_OK;
-    for (int i = 0; i < ASKED && !status; i++) {
-        mc_memory_t *chosen;
-        const mc_wish_t wish = {.collective = (meshcoll_collective_t)(i / ASKED_SIZES),
-                                .bytes = (uint64_t)sizes[i % ASKED_SIZES],
-                                .pacing.wire = -1};
-        status = mc_choose(choice, mesh, links, &wish, &chosen);
-    }
-    return status;
-}
-
-int choice_known_run(int repetitions, bool *met)
-{
-    static mc_choice_t choice;
-    mc_mesh_t mesh;
-    mc_links_t links;
-    double *const time = calloc((size_t)repetitions, sizeof *time);
-    int status = time ? mc_mesh_parse("x=32,y=32,z=32", &mesh) : mc_fail_memory("the times");
-    if (!status)
-        status = mc_links_parse("uniform", &mesh, &links);
-    if (!status)
-        status = look(&choice, &mesh, &links);
-    for (int t = 0; t < repetitions && !status; t++) {
-        const double begin = cpu_seconds();
-        for (int i = 0; i < LOOKS && !status; i++)
-            status = look(&choice, &mesh, &links);
-        time[t] = (cpu_seconds() - begin) / LOOKS / ASKED;
-    }
-    if (!status) {
-        qsort(time, (size_t)repetitions, sizeof *time, compare);
-        *met = time[repetitions / 2] < known_target;
-        printf(
-            "\n%s: a choice that is known (%d kept, asked for in turn) is found in %.1f ns, target "
-            "below %.0f ns\n",
-            *met ? "pass" : "MISS", ASKED, time[repetitions / 2] * 1e9, known_target * 1e9);
-    }
-    free(time);
-    return status;
-}
-
 int choice_run(int repetitions, bool *met)
 {
     /* twelve questions a row */

@@ -7,7 +7,4 @@
 /* Prints a row per mesh, links and collective; *met: all rows with a target are below it. */
 int choice_run(int repetitions, bool *met);
 
-/* Prints the time of a choice that is cached; *met: below its target. */
-int choice_known_run(int repetitions, bool *met);
-
 #endif

@@ -116,7 +116,7 @@ static void test_group(meshcoll_collective_t collective, const part_t *part, int
     check(meshcoll_begin(mesh, &args, &request) == MESHCOLL_OK &&
               meshcoll_wait(request) == MESHCOLL_OK,
           "the whole");
-    const uint64_t before = mesh->n_taken;
+    const uint64_t before = mesh->cache.n_taken;
     check(meshcoll_group_begin(mesh) == MESHCOLL_OK, "group_begin");
     for (int i = 0; i < n; i++) {
         args.in = from + part[i].at;
@@ -124,9 +124,9 @@ static void test_group(meshcoll_collective_t collective, const part_t *part, int
         args.count = part[i].count;
         check(meshcoll_begin(mesh, &args, &request) == MESHCOLL_OK && !request, "a grouped call");
     }
-    check(mesh->n_taken == before, "nothing starts before the end");
+    check(mesh->cache.n_taken == before, "nothing starts before the end");
     check(meshcoll_group_end(mesh) == MESHCOLL_OK, "group_end");
-    check(operations == 0 || mesh->n_taken - before == operations, "packed as the links say");
+    check(operations == 0 || mesh->cache.n_taken - before == operations, "packed as the links say");
     const int has_out = collective != MESHCOLL_REDUCE || rank == root;
     if (operations == 1 && has_out)
         check(memcmp(to, wanted, total * sizeof *to) == 0, "other bits");
@@ -160,7 +160,7 @@ static void test_blocks(void)
     static int32_t mine[PARTS][EACH], all[PARTS][64 * EACH], back[PARTS][EACH],
         sums[PARTS][64 * EACH];
     check(size <= 64, "64 ranks at most");
-    const uint64_t before = mesh->n_taken;
+    const uint64_t before = mesh->cache.n_taken;
     for (int i = 0; i < PARTS; i++)
         for (int k = 0; k < EACH; k++)
             mine[i][k] = 1000 * rank + 10 * i + k;
@@ -177,7 +177,7 @@ static void test_blocks(void)
     }
     check(meshcoll_barrier(mesh) == MESHCOLL_OK, "barrier");
     check(meshcoll_group_end(mesh) == MESHCOLL_OK, "group_end");
-    check(mesh->n_taken - before == 3, "two packed and a barrier");
+    check(mesh->cache.n_taken - before == 3, "two packed and a barrier");
     for (int i = 0; i < PARTS; i++)
         for (int k = 0; k < size * EACH; k++)
             check(all[i][k] == 1000 * (k / EACH) + 10 * i + k % EACH, "a wrong block");

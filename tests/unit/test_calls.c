@@ -3,6 +3,7 @@
 #include "runtime/call/calls.h"
 #include "runtime/create/inproc.h"
 #include "runtime/progress/progress.h"
+#include "runtime/request/cache.h"
 #include "runtime/request/numbers.h"
 
 #include <criterion/criterion.h>
@@ -106,7 +107,7 @@ Test(calls, what_serves_a_call_is_each_ranks_own)
     for (int r = 0; r < RANKS; r++) {
         for (int i = 0; i < AT_ONCE; i++)
             expect_sum(r, i, COUNT);
-        kept[r] = rank[r]->n_cached;
+        kept[r] = rank[r]->cache.n;
         agree = agree && kept[r] == kept[0];
         cr_expect_eq(rank[r]->n_calls, rank[0]->n_calls);
     }
@@ -118,7 +119,7 @@ Test(calls, what_serves_a_call_is_each_ranks_own)
 
 static const meshcoll_request_t *cached_request(const mc_list_node_t *n)
 {
-    return (const void *)((const char *)n - offsetof(meshcoll_request_t, in_cache));
+    return (const void *)((const char *)n - offsetof(meshcoll_request_t, cached.node));
 }
 
 /* A second round of the same calls takes the requests and the memory of the first. */
@@ -165,7 +166,7 @@ Test(calls, may_be_left_to_themselves)
     for (int r = 0; r < RANKS; r++) {
         expect_sum(r, 0, COUNT);
         expect_sum(r, 1, COUNT);
-        for (const mc_list_node_t *n = rank[r]->cached.first; n; n = n->next)
+        for (const mc_list_node_t *n = rank[r]->cache.requests.first; n; n = n->next)
             cr_expect_not(cached_request(n)->taken);
     }
     world_close();
@@ -183,27 +184,57 @@ static void sum_all(int i, size_t count, bool others_too)
     finish(request, 1);
 }
 
-/* The same call again is known, on the ranks that have the same buffers again, and leaves the choices as
- * it does on the others. */
+/* The same call again finds its request bound, on the ranks that have the same buffers again. */
 Test(calls, made_again_are_known)
 {
     world_open();
     for (int n = 0; n < 6; n++) {
         for (size_t count = 1; count <= 3; count++)
             sum_all(4 * (int)count, count, n % 2);
-        for (int r = 0; r < RANKS; r++) {
-            const mc_choice_t *const mine = &rank[r]->choice, *const first = &rank[0]->choice;
+        for (int r = 0; r < RANKS; r++)
             cr_expect_eq(rank[r]->n_calls, rank[0]->n_calls);
-            cr_expect_eq(mine->now, 3 * (uint64_t)n + 3);
-            cr_assert_eq(mine->n_memory, first->n_memory);
-            for (int32_t i = 0; i < mine->n_memory; i++)
-                cr_expect_eq(mine->memory[i]->used, first->memory[i]->used);
-        }
     }
     int known = 0;
-    for (int k = 0; k < MC_KNOWN_CALLS; k++)
-        known += rank[0]->known[k] && rank[0]->known[k]->known.choice;
-    cr_expect_geq(known, 1);
+    for (int r = 0; r < RANKS; r++)
+        for (mc_list_node_t *n = rank[r]->cache.requests.first; n; n = n->next)
+            known += cached_request(n)->cached.kind != MC_KIND_ONCE;
+    cr_expect_eq(known, 3 * RANKS);
+    world_close();
+}
+
+static const meshcoll_request_t *served_last(const meshcoll_t *h)
+{
+    const meshcoll_request_t *last = NULL;
+    for (mc_list_node_t *n = h->cache.requests.first; n; n = n->next) {
+        const meshcoll_request_t *const r = cached_request(n);
+        last = last && last->used > r->used ? last : r;
+    }
+    return last;
+}
+
+/* Each rank forgets when and what it likes, and some never: all choose alike, and all data arrive. */
+Test(calls, ranks_forget_in_any_order)
+{
+    enum { MOST = COUNT, TURNS = 4 * MOST };
+    bool differ = false;
+    world_open();
+    for (int turn = 0; turn < TURNS; turn++) {
+        const size_t count = 1 + (size_t)(turn * turn + turn / 7) % MOST;
+        for (int r = 1; r < RANKS; r++) {
+            if (turn % (3 * r) == r)
+                mc_cache_clear(rank[r]);
+            differ = differ || rank[r]->cache.n != rank[0]->cache.n;
+        }
+        sum_all(turn % 5, count, turn % 2);
+        for (int r = 0; r < RANKS; r++) {
+            const meshcoll_request_t *const mine = served_last(rank[r]);
+            cr_assert_str_eq(mine->text, served_last(rank[0])->text);
+            cr_assert_eq(mine->choice.seconds, served_last(rank[0])->choice.seconds);
+            if (turn % 2 == 0)
+                expect_sum(r, turn % 5, count);
+        }
+    }
+    cr_expect(differ);
     world_close();
 }
 
@@ -221,7 +252,7 @@ Test(calls, known_ones_change)
             sum_all(0, COUNT, false);
             for (int r = 0; r < RANKS; r++) {
                 expect_sum(r, 0, COUNT);
-                const char *const text = rank[r]->choice.memory[0]->request->text;
+                const char *const text = served_last(rank[r])->text;
                 cr_expect_eq(!strcmp(text, "allreduce:ring(box*gpu)"), forced, "%s", text);
             }
             sum_all(1 + again % 2, COUNT, false);

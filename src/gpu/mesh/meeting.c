@@ -3,7 +3,7 @@
 #include "compose/planner/planner.h"
 #include "runtime/connect/connections.h"
 #include "runtime/progress/failure.h"
-#include "runtime/request/served.h"
+#include "runtime/request/cache.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -84,10 +84,10 @@ static int gather(mc_gpu_meeting_t *m)
     meshcoll_request_t *r;
     int status = choose(m, &strategy);
     if (!status)
-        status = mc_call_prepare(h, &args, &strategy, m->number, &r);
+        status = mc_cache_prepare(h, &args, &strategy, m->number, &r);
     if (status)
         return status;
-    status = mc_call_bind(r, &args, NULL);
+    status = mc_cache_bind(r, &args, NULL);
     if (!status)
         status = mc_request_start(r);
     if (status) {

@@ -1,6 +1,7 @@
 /* The blocking calls: each fills in its arguments and runs them. */
 #include "runtime/api/call_args.h"
 #include "runtime/progress/threads.h"
+#include "runtime/request/cache.h"
 
 int meshcoll_bcast(meshcoll_t *mesh, const void *in, void *out, size_t count,
                    meshcoll_datatype_t datatype, int root)
@@ -134,6 +135,8 @@ int meshcoll_set_strategy(meshcoll_t *mesh, meshcoll_collective_t collective, co
                        (int)collective);
     mc_lock(mesh);
     const int status = mc_choice_force(&mesh->choice, collective, strategy, &mesh->mesh);
+    if (!status)
+        mc_cache_drop(mesh, collective);
     mc_unlock(mesh);
     return status;
 }

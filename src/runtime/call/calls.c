@@ -11,16 +11,16 @@
 #include "runtime/handle/digest.h"
 #include "runtime/progress/callback.h"
 #include "runtime/progress/failure.h"
-#include "runtime/request/known.h"
+#include "runtime/request/cache.h"
 #include "runtime/request/leads.h"
 #include "runtime/request/numbers.h"
 #include "runtime/request/request.h"
 
-static inline meshcoll_request_t *find_known(meshcoll_t *h, const meshcoll_args_t *a,
+static inline meshcoll_request_t *find_bound(meshcoll_t *h, const meshcoll_args_t *a,
                                              bool is_barrier)
 {
-    const uint64_t kind = mc_known_kind(a, is_barrier);
-    return kind == MC_KIND_UNKNOWN ? NULL : mc_known_find(h, a, kind);
+    const uint64_t kind = mc_cache_kind(a, is_barrier);
+    return kind == MC_KIND_ONCE ? NULL : mc_cache_find(h, a, kind);
 }
 
 /* Takes the call's number and checks its arguments. A call that fails here has taken its number, so
@@ -78,10 +78,10 @@ static inline __attribute__((always_inline)) int run_now(meshcoll_t *h,
                                                          const meshcoll_args_t *given,
                                                          bool is_barrier)
 {
-    meshcoll_request_t *r = find_known(h, given, is_barrier);
+    meshcoll_request_t *r = find_bound(h, given, is_barrier);
     if (!r)
         return run_anew(h, given, is_barrier);
-    const int status = mc_call_start_known(h, r, given, &r);
+    const int status = mc_call_start_bound(h, r, given, &r);
     return status ? status : complete(r);
 }
 
@@ -108,9 +108,9 @@ static int begin(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier,
         *request = NULL;
         return mc_group_add(h, given, is_barrier);
     }
-    meshcoll_request_t *const r = find_known(h, given, is_barrier);
+    meshcoll_request_t *const r = find_bound(h, given, is_barrier);
     if (r)
-        return mc_call_start_known(h, r, given, request);
+        return mc_call_start_bound(h, r, given, request);
     const int status = enter(h, given, false, &asked, NULL);
     return status ? status : mc_call_start(h, &asked, request);
 }

@@ -7,11 +7,11 @@
 #include "gpu/mesh/window.h"
 #include "runtime/call/staged.h"
 #include "runtime/check/check.h"
-#include "runtime/check/choose_call.h"
 #include "runtime/check/passing.h"
 #include "runtime/handle/args.h"
 #include "runtime/progress/callback.h"
 #include "runtime/progress/failure.h"
+#include "runtime/request/cache.h"
 #include "runtime/request/leads.h"
 #include "runtime/request/numbers.h"
 #include "runtime/request/request.h"
@@ -76,11 +76,9 @@ static int compare(meshcoll_t *h, const mc_asked_t *asked, const mc_ranked_t *ch
 
 static int choose(meshcoll_t *h, const mc_asked_t *asked, mc_ranked_t *choice)
 {
-    mc_memory_t *chosen;
-    const int status = mc_call_choose(h, &asked->args, false, &chosen);
+    const int status = mc_cache_choose(h, &asked->args, false, choice);
     if (status)
         return mc_call_refused(h, &(mc_refused_t){asked->number, false, true}, status);
-    *choice = chosen->best;
     return asked->number.check ? compare(h, asked, choice) : MESHCOLL_OK;
 }
 

@@ -1,14 +1,13 @@
 #include "runtime/call/group.h"
 
 #include "compose/planner/planner.h"
-#include "runtime/check/choose_call.h"
 #include "runtime/check/kinds.h"
 #include "runtime/handle/args.h"
 #include "runtime/progress/callback.h"
 #include "runtime/progress/failure.h"
 #include "runtime/progress/threads.h"
+#include "runtime/request/cache.h"
 #include "runtime/request/numbers.h"
-#include "runtime/request/served.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -182,13 +181,13 @@ static double message_seconds(const meshcoll_t *h, const meshcoll_args_t *a,
 bool mc_group_packs(meshcoll_t *h, const meshcoll_args_t *a)
 {
     meshcoll_args_t smallest = *a;
-    mc_memory_t *choice;
+    mc_ranked_t choice;
     smallest.count = 1;
     if (a->strategy || a->counts || a->counts_at_root ||
-        mc_call_choose(h, &smallest, false, &choice))
+        mc_cache_choose(h, &smallest, false, &choice))
         return false;
     const double copied = (double)bytes_of(a) * (double)(in_blocks(h, a) + out_blocks(h, a));
-    return copied * copy_seconds(&h->links) < message_seconds(h, a, &choice->best.strategy);
+    return copied * copy_seconds(&h->links) < message_seconds(h, a, &choice.strategy);
 }
 
 static bool are_alike(const mc_member_t *m, const mc_member_t *n)

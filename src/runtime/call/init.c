@@ -4,12 +4,12 @@
 #include "runtime/call/enqueue.h"
 #include "runtime/call/staged.h"
 #include "runtime/check/check.h"
-#include "runtime/check/choose_call.h"
 #include "runtime/check/passing.h"
 #include "runtime/handle/args.h"
 #include "runtime/handle/digest.h"
 #include "runtime/progress/failure.h"
 #include "runtime/progress/threads.h"
+#include "runtime/request/cache.h"
 #include "runtime/request/huge.h"
 #include "runtime/request/leads.h"
 #include "runtime/request/numbers.h"
@@ -39,12 +39,11 @@ static int refuse(meshcoll_t *h, mc_numbers_t number, int status)
 static int init(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier, mc_numbers_t number,
                 meshcoll_request_t **request)
 {
-    mc_memory_t *choice;
+    mc_ranked_t best;
     meshcoll_request_t *r;
-    int status = mc_call_choose(h, a, is_barrier, &choice);
+    int status = mc_cache_choose(h, a, is_barrier, &best);
     if (status)
         return refuse(h, number, status);
-    const mc_ranked_t best = choice->best;
     const mc_asking_t asking = {
         .args = a, .strategy = &best.strategy, .number = number.own, .is_barrier = is_barrier};
     h->asking = h->checks ? NULL : &asking; /* compared below, by all ranks */

@@ -1,14 +1,12 @@
 #include "runtime/call/start.h"
 
 #include "runtime/check/check.h"
-#include "runtime/check/choose_call.h"
 #include "runtime/check/passing.h"
 #include "runtime/handle/digest.h"
 #include "runtime/progress/failure.h"
-#include "runtime/request/known.h"
+#include "runtime/request/cache.h"
 #include "runtime/request/leads.h"
 #include "runtime/request/numbers.h"
-#include "runtime/request/served.h"
 
 /* Has the call compared with those of other ranks; one of a group already is. */
 static int compare(meshcoll_t *h, const mc_asked_t *asked, meshcoll_request_t *r)
@@ -26,7 +24,7 @@ static int compare(meshcoll_t *h, const mc_asked_t *asked, meshcoll_request_t *r
 static int bind(const mc_asked_t *asked, meshcoll_request_t *r)
 {
     const meshcoll_args_t *const a = &asked->args;
-    return a->in_counts ? mc_passing_bind(r, a, asked->number.counts) : mc_call_bind(r, a, NULL);
+    return a->in_counts ? mc_passing_bind(r, a, asked->number.counts) : mc_cache_bind(r, a, NULL);
 }
 
 /* Starts a request whose binding returned `status`. */
@@ -44,19 +42,11 @@ static int start(meshcoll_request_t *r, int status, meshcoll_request_t **request
 
 /* Calls that were made before -------------------------------------------------------------------- */
 
-/* Of what kind calls like this are known again, if at all. */
+/* Of what kind calls like this find their request bound, if at all. */
 static uint64_t kind_of(const meshcoll_t *h, const mc_asked_t *asked)
 {
     const meshcoll_args_t *const a = asked->given;
-    return a && !h->checks && !h->explain ? mc_known_kind(a, asked->is_barrier) : MC_KIND_UNKNOWN;
-}
-
-static void make_known(meshcoll_t *h, const mc_asked_t *asked, mc_memory_t *choice,
-                       meshcoll_request_t *r)
-{
-    const uint64_t kind = kind_of(h, asked);
-    if (kind != MC_KIND_UNKNOWN && r->in_cache.in)
-        mc_known_add(r, asked->given, kind, choice, mc_lead_bytes(h, &asked->args));
+    return a && !h->checks && !h->explain ? mc_cache_kind(a, asked->is_barrier) : MC_KIND_ONCE;
 }
 
 /* Moves the binding to the call's buffers, and to another workspace. */
@@ -65,43 +55,40 @@ __attribute__((noinline)) static int move(meshcoll_request_t *r, const meshcoll_
     const int status = r->workspace || r->needs == 0 ? mc_request_move(r, given->in, given->out)
                                                      : MESHCOLL_ERR_NO_MEMORY;
     if (status) { /* the request has no binding then */
-        mc_known_forget(r);
+        r->cached.kind = MC_KIND_ONCE;
         return status;
     }
-    r->known.in = given->in;
-    r->known.out = given->out;
+    r->cached.in = given->in;
+    r->cached.out = given->out;
     return MESHCOLL_OK;
 }
 
-int mc_call_start_known(meshcoll_t *h, meshcoll_request_t *r, const meshcoll_args_t *given,
+int mc_call_start_bound(meshcoll_t *h, meshcoll_request_t *r, const meshcoll_args_t *given,
                         meshcoll_request_t **request)
 {
-    mc_call_take(h, r, mc_next_call(h));
-    mc_lead_call(h, r->known.bytes, r);
+    mc_cache_take(h, r, mc_next_call(h));
+    mc_lead_call(h, r->cached.bytes, r);
     if (r->needs > 0)
         r->workspace = mc_take_memory(h);
-    const bool stays = r->known.in == given->in && r->known.out == given->out &&
+    const bool stays = r->cached.in == given->in && r->cached.out == given->out &&
                        (r->needs == 0 || (r->workspace && mc_request_stays(r)));
-    mc_memory_t *const choice = r->known.choice;
-    const int status = start(r, stays ? MESHCOLL_OK : move(r, given), request);
-    mc_choice_touch(&h->choice, choice); /* peers need not wait for that */
-    return status;
+    return start(r, stays ? MESHCOLL_OK : move(r, given), request);
 }
 
 int mc_call_start(meshcoll_t *h, const mc_asked_t *asked, meshcoll_request_t **request)
 {
     const meshcoll_args_t *const a = &asked->args;
-    mc_memory_t *choice;
+    const uint64_t kind = kind_of(h, asked);
+    mc_choice_entry_t choice;
     meshcoll_request_t *r;
-    int status = mc_call_choose(h, a, asked->is_barrier, &choice);
+    int status = mc_cache_look(h, a, asked->is_barrier, &choice);
     if (!status) {
         const mc_asking_t asking = {.args = a,
-                                    .strategy = &choice->best.strategy,
+                                    .strategy = &choice.best.strategy,
                                     .number = asked->number.own,
                                     .is_barrier = asked->is_barrier};
         h->asking = h->checks ? NULL : &asking; /* compared below, by all ranks */
-        status = mc_call_serve(h, a, choice, asked->number.own,
-                               kind_of(h, asked) != MC_KIND_UNKNOWN, &r);
+        status = mc_cache_serve(h, a, &choice, kind != MC_KIND_ONCE, asked->number.own, &r);
         h->asking = NULL;
     }
     if (status) {
@@ -116,9 +103,9 @@ int mc_call_start(meshcoll_t *h, const mc_asked_t *asked, meshcoll_request_t **r
     status = asked->number.check ? compare(h, asked, r) : MESHCOLL_OK;
     if (!status && !r->why)
         status = bind(asked, r);
-    if (!status)
-        make_known(h, asked, choice, r);
-    else
+    if (status)
         status = mc_lead_refused(h, asked->number.own, false, status);
+    else if (kind != MC_KIND_ONCE)
+        mc_cache_note(r, asked->given, kind, mc_lead_bytes(h, a));
     return start(r, status, request);
 }

@@ -17,8 +17,8 @@ typedef struct {
 /* Starts a call with a request of the handle's, which is the caller's until mc_request_tell or
  * mc_request_drop. */
 int mc_call_start(meshcoll_t *h, const mc_asked_t *asked, meshcoll_request_t **request);
-/* Starts a request that mc_known_find found for it. */
-int mc_call_start_known(meshcoll_t *h, meshcoll_request_t *r, const meshcoll_args_t *given,
+/* Starts a request that mc_cache_find found for it. */
+int mc_call_start_bound(meshcoll_t *h, meshcoll_request_t *r, const meshcoll_args_t *given,
                         meshcoll_request_t **request);
 
 #endif

@@ -4,9 +4,9 @@
 #include "runtime/connect/connections.h"
 #include "runtime/progress/failure.h"
 #include "runtime/progress/wait.h"
+#include "runtime/request/cache.h"
 #include "runtime/request/leads.h"
 #include "runtime/request/numbers.h"
-#include "runtime/request/served.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -149,10 +149,10 @@ static int prepare(meshcoll_t *h, mc_check_t *c, uint32_t number, meshcoll_reque
     meshcoll_request_t *x;
     int status = choose(h, &strategy);
     if (!status)
-        status = mc_call_prepare(h, &args, &strategy, number, &x);
+        status = mc_cache_prepare(h, &args, &strategy, number, &x);
     if (status)
         return status;
-    status = mc_call_bind(x, &args, NULL);
+    status = mc_cache_bind(x, &args, NULL);
     if (!status)
         status = mc_request_start(x);
     if (status) {

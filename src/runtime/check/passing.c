@@ -1,8 +1,8 @@
 #include "runtime/check/passing.h"
 
 #include "runtime/progress/failure.h"
+#include "runtime/request/cache.h"
 #include "runtime/request/huge.h"
-#include "runtime/request/served.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -128,7 +128,7 @@ static void clear(const mc_binding_t *binding)
 static int bind(meshcoll_request_t *r, const meshcoll_args_t *a, const mc_passing_t *passing)
 {
     if (!r->persistent)
-        return mc_call_bind(r, a, passing);
+        return mc_cache_bind(r, a, passing);
     mc_operands_t operands = mc_operands_of(a);
     operands.passing = passing;
     const int status = mc_request_bind(r, &operands);
@@ -178,12 +178,12 @@ static int prepare(meshcoll_t *h, const mc_strategy_t *strategy, uint32_t number
 {
     const meshcoll_args_t args = args_of(e->counts, e->args.root);
     meshcoll_request_t *x;
-    int status = mc_call_prepare(h, &args, strategy, number, &x);
+    int status = mc_cache_prepare(h, &args, strategy, number, &x);
     if (status)
         return status;
     status = check_once(x->plan);
     if (!status)
-        status = mc_call_bind(x, &args, NULL);
+        status = mc_cache_bind(x, &args, NULL);
     if (!status)
         clear(&x->binding);
     if (!status && e->of->check)
@@ -263,12 +263,12 @@ static int exchange(meshcoll_t *h, const meshcoll_args_t *a, const mc_strategy_t
 {
     const meshcoll_args_t args = args_of(counts, a->root);
     meshcoll_request_t *x;
-    int status = mc_call_prepare(h, &args, strategy, number, &x);
+    int status = mc_cache_prepare(h, &args, strategy, number, &x);
     if (status)
         return status;
     status = check_once(x->plan);
     if (!status)
-        status = mc_call_bind(x, &args, NULL);
+        status = mc_cache_bind(x, &args, NULL);
     if (!status)
         clear(&x->binding);
     if (!status)

@@ -8,17 +8,25 @@
 #include "runtime/handle/job.h"
 #include "runtime/handle/lead.h"
 
-/* CACHED: as many as choices are remembered; more where more serve calls at once. STEPS: of all that are cached, up to
- * which calls of one strategy have requests of their own; MOST_STEPS: up to which they stay after having served at
- * once. A step takes some 180 bytes with its plan (docs/bench.md). LOOKS: at most so many are looked at for a call. */
+/* The requests that serve calls (request/cache.h). CACHED: so many are kept; more where more serve calls at once. STEPS:
+ * of all that are kept, up to which calls of one strategy have requests of their own; MOST_STEPS: up to which they stay
+ * after having served at once. A step takes some 180 bytes with its plan (docs/bench.md). LOOKS: at most so many are
+ * looked at for a call. */
 enum {
-    MC_CACHED_REQUESTS = MC_REMEMBERED,
+    MC_CACHED_REQUESTS = 128,
     MC_CACHED_STEPS = 1 << 16,
     MC_CACHED_MOST_STEPS = 1 << 18,
-    MC_CACHED_LISTS = 64,
-    MC_KNOWN_CALLS = 256,
-    MC_CACHED_LOOKS = 16
+    MC_CACHE_BUCKETS = 256,
+    MC_CACHE_LOOKS = 16
 };
+
+typedef struct {
+    meshcoll_request_t *bucket[MC_CACHE_BUCKETS]; /* circles, from where to look; NULL: empty */
+    mc_list_t requests;
+    uint32_t n;
+    uint64_t n_steps; /* of their plans */
+    uint64_t n_taken; /* calls they have served */
+} mc_call_cache_t;
 
 /* Of so many last calls the digest is kept. */
 enum { MC_MADE_CALLS = 64 };
@@ -56,7 +64,7 @@ struct meshcoll {
 
     int64_t timeout_ms; /* what runs longer fails; 0: no limit */
 
-    mc_choice_t choice; /* from its end on: what each call uses, in few cache lines */
+    mc_choice_t choice; /* what follows is used by each call, in few cache lines */
     /* Operation numbers taken: see numbers.h. Atomic, because other threads read how far this rank is. */
     _Atomic uint32_t n_calls, n_persistent;
     mc_lead_t lead; /* of its calls */
@@ -68,7 +76,6 @@ struct meshcoll {
     uint32_t n_barriers;                /* of leads, that are not complete */
     meshcoll_request_t *spare_barrier;  /* of leads, that run no more */
     meshcoll_request_t *all;            /* list of all requests */
-    uint64_t n_taken;                   /* calls they have served */
     mc_workspace_t *spare, *last_spare; /* free workspaces, a queue */
     struct mc_group *group;       /* the calls being collected; NULL: no group was opened yet */
     bool group_open;              /* a group is open */
@@ -81,12 +88,7 @@ struct meshcoll {
     struct mc_gpu *gpu;           /* of calls on device memory; NULL: none was made */
     bool captured;                /* graphs hold calls on device memory */
     struct mc_stage *stages;      /* of calls on device memory that run on the host: spare ones */
-    mc_list_t cached;             /* requests that serve calls */
-    mc_list_t serving[MC_CACHED_LISTS]; /* the same by collective, root and strategy */
-    uint32_t n_cached;
-    uint64_t cached_steps; /* of their plans */
-    /* of `cached`: circles by what they served last, from where to look (known.h); NULL: none */
-    meshcoll_request_t *known[MC_KNOWN_CALLS];
+    mc_call_cache_t cache;
 };
 
 static inline int32_t mc_root_rank(const meshcoll_t *h, int32_t rank)

@@ -7,20 +7,20 @@
 
 struct mc_wait;
 
-/* The call that a request served last, to recognise it when it is made again (runtime/request/known.h). */
+/* Of a request in the cache of calls (request/cache.h): the call that it is bound to, and its place. */
 typedef struct {
-    uint64_t kind; /* of the call: mc_known_kind */
+    uint64_t kind; /* of the call: mc_cache_kind; ONCE: none finds it */
     size_t count;
     const void *in; /* as the caller passed them */
     void *out;
-    mc_memory_t *choice; /* NULL: not to be recognised, or bound to another call since */
-    uint64_t made;       /* the choice's number */
-    uint64_t forgotten;  /* choice.n_forgotten when that was compared last */
-    int64_t bytes;       /* what it counts (lead.h) */
-    meshcoll_request_t *next, *before; /* in its circle of the handle's `known` */
+    int64_t bytes;                     /* what it counts (lead.h) */
+    meshcoll_request_t *next, *before; /* in its bucket's circle */
     size_t in_bytes, out_bytes;
     bool apart; /* in and out do not overlap */
-} mc_known_t;
+    uint32_t bucket;
+    mc_list_node_t node; /* of all */
+    mc_choice_key_t key; /* of its choice; `strategy` tells only whether there was one */
+} mc_cached_t;
 
 /* What looks at a running request have seen (waits/board.h); times in ms. */
 typedef struct {
@@ -54,12 +54,11 @@ struct meshcoll_request {
     uint32_t operation;             /* operation number of the next run, the same on all ranks */
     bool persistent;                /* made by meshcoll_init; else it serves calls, see numbers.h */
     bool taken;                     /* serves a call at present */
-    mc_list_node_t in_cache, in_serving; /* of the handle's cache, if it is there */
-    mc_known_t known; /* and what follows: used by each call, in few cache lines */
-    uint64_t used;    /* when it last served a call, in calls served */
-    bool running;     /* until its owner may learn that the run has ended */
-    bool active;      /* started, and its completion was not returned to the caller yet */
-    bool released;    /* released by its owner, but kept because transports may still write to it */
+    mc_cached_t cached;
+    uint64_t used; /* when it last served a call, in calls served */
+    bool running;  /* until its owner may learn that the run has ended */
+    bool active;   /* started, and its completion was not returned to the caller yet */
+    bool released; /* released by its owner, but kept because transports may still write to it */
     /* Called when a run has ended, instead of mc_request_finish, which it calls or leaves for later;
      * NULL: nothing more to do. */
     void (*notify)(meshcoll_request_t *request);

@@ -13,8 +13,8 @@
 #include "runtime/progress/callback.h"
 #include "runtime/progress/failure.h"
 #include "runtime/progress/progress_thread.h"
+#include "runtime/request/cache.h"
 #include "runtime/request/leads.h"
-#include "runtime/request/served.h"
 #include "runtime/status/serve.h"
 #include "runtime/waits/board.h"
 #include "runtime/waits/waits.h"
@@ -69,8 +69,7 @@ static uint32_t free_own(meshcoll_t *h)
     mc_explain_destroy(h->explain);
     mc_links_free(&h->links);
     free(h->own_counts);
-    mc_choice_free(&h->choice);
-    mc_calls_free_memory(h);
+    mc_cache_free_memory(h);
     mc_group_free(h);
     if (h->machine != h->job->machine)
         free(h->machine);
@@ -103,7 +102,7 @@ static uint32_t free_all(meshcoll_t *list)
         next = h->sibling;
         take_along(h->children);
         n += free_all(h->children);
-        mc_calls_forget(h);
+        mc_cache_clear(h);
         n += free_own(h);
     }
     return n;
@@ -185,7 +184,7 @@ static void free_one(meshcoll_t *h)
     if (h->creation && h->lead.refused.n == 0 && !h->keeps_context)
         mc_context_return(h->job->family, h->context, h->creation);
     mc_talk_leave(h);
-    mc_calls_forget(h);
+    mc_cache_clear(h);
     (void)free_own(h);
 }
 

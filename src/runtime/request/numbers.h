@@ -14,10 +14,7 @@
  * which differs between ranks. A request is a plan with its memory, and with the call's number it
  * produces the same messages as any other request of the same collective, root and strategy.
  *
- * Two things must not differ between ranks. The choice of the strategy depends on calls only
- * (choice.h). And a call leaves the same trace in the choices on all ranks: one that is made again
- * with the same arguments may skip checks, choice and binding on some ranks, but counts as a use of
- * its choice on all. New connections need no agreement: both ends make one when their first plan
+ * The choice of the strategy must not differ between ranks, and does not (choice.h). New connections need no agreement: both ends make one when their first plan
  * with this peer is made, at calls that may differ, and a run waits until its own are greeted
  * (connect/greet.h).
  */

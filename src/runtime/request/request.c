@@ -178,26 +178,40 @@ int mc_request_unplanned(meshcoll_t *h, const meshcoll_args_t *args, const mc_ra
     return status;
 }
 
+static void drop_plan(meshcoll_request_t *r)
+{
+    mc_executor_free(&r->executor);
+    mc_binding_free(&r->binding);
+    mc_plan_free(r->plan);
+    r->plan = NULL;
+}
+
+int mc_request_plan(meshcoll_request_t *r, const meshcoll_args_t *args)
+{
+    int status = make_plan(r);
+    if (!status)
+        status = init_executor(r);
+    if (!status && r->mesh->explain)
+        status = mc_explain_watch(r, args->strategy);
+    if (status)
+        drop_plan(r);
+    return status;
+}
+
 int mc_request_create(meshcoll_t *h, const meshcoll_args_t *args, const mc_ranked_t *choice,
                       meshcoll_request_t **request)
 {
-    meshcoll_request_t *r;
+    meshcoll_request_t *r = NULL;
     int status = mc_request_unplanned(h, args, choice, &r);
     if (status)
         return status;
-    if (args->count > 0) {
-        status = make_plan(r);
-        if (!status)
-            status = init_executor(r);
-        if (!status && h->explain)
-            status = mc_explain_watch(r, args->strategy);
-    }
-    if (status) {
+    if (args->count > 0)
+        status = mc_request_plan(r, args);
+    if (status)
         mc_request_destroy(r);
-        return status;
-    }
-    *request = r;
-    return MESHCOLL_OK;
+    else
+        *request = r;
+    return status;
 }
 
 /* Frees the workspace of a request whose handle may be gone. */
@@ -215,13 +229,11 @@ void mc_request_destroy(meshcoll_request_t *r)
     if (r->mesh)
         mc_request_unlist(r);
     mc_explain_forget(r->watch);
-    mc_executor_free(&r->executor);
+    drop_plan(r);
     if (r->workspace != &r->own)
         free_memory(r->workspace);
     free_memory(r->staging);
     mc_workspace_free(&r->own);
-    mc_binding_free(&r->binding);
-    mc_plan_free(r->plan);
     if (r->own_lead && r->own_lead->refused.n > 0 && r->mesh)
         r->mesh->keeps_context = true;
     if (r->own_lead && r->own_lead->n_barriers > 0)

@@ -10,6 +10,8 @@ mc_operands_t mc_operands_of(const meshcoll_args_t *a);
 /* Makes a request with its strategy, but neither planned nor wired. */
 int mc_request_unplanned(meshcoll_t *h, const meshcoll_args_t *args, const mc_ranked_t *choice,
                          meshcoll_request_t **request);
+/* Plans and wires one for a call of at least one element. */
+int mc_request_plan(meshcoll_request_t *r, const meshcoll_args_t *args);
 /* Makes a request that is planned and wired, but not bound. */
 int mc_request_create(meshcoll_t *h, const meshcoll_args_t *args, const mc_ranked_t *choice,
                       meshcoll_request_t **request);

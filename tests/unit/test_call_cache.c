@@ -1,8 +1,7 @@
 /* Calls that are known again: many sizes and collectives in turn, and the same calls on other buffers. */
 #include "runtime/call/calls.h"
 #include "runtime/create/inproc.h"
-#include "runtime/handle/args.h"
-#include "runtime/request/known.h"
+#include "runtime/request/cache.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
@@ -100,9 +99,9 @@ static bool whole(meshcoll_collective_t c)
 static uint32_t n_cached(const meshcoll_t *h)
 {
     uint32_t n = 0;
-    for (const mc_list_node_t *at = h->cached.first; at; at = at->next)
+    for (const mc_list_node_t *at = h->cache.requests.first; at; at = at->next)
         n++;
-    cr_expect_eq(h->n_cached, n);
+    cr_expect_eq(h->cache.n, n);
     return n;
 }
 
@@ -116,10 +115,10 @@ static const meshcoll_request_t *find(meshcoll_collective_t c, size_t count, int
                                   .count = count,
                                   .datatype = MESHCOLL_INT32,
                                   .root = c == MESHCOLL_ALLREDUCE ? 0 : 1};
-    return mc_known_find(rank[2], &args, mc_known_kind(&args, false));
+    return mc_cache_find(rank[2], &args, mc_cache_kind(&args, false));
 }
 
-Test(known, eight_sizes_of_all_collectives_in_turn)
+Test(call_cache, eight_sizes_of_all_collectives_in_turn)
 {
     const meshcoll_request_t *first[MESHCOLL_COLLECTIVES][SIZES];
     world_open();
@@ -130,8 +129,8 @@ Test(known, eight_sizes_of_all_collectives_in_turn)
                 cr_assert_eq(r != NULL, round > 0);
                 if (round == 1)
                     first[c][n] = r;
-                cr_expect(round < 2 || (r == first[c][n] && r->known.in == &in[2][0] &&
-                                        r->known.out == &out[2][0]));
+                cr_expect(round < 2 || (r == first[c][n] && r->cached.in == &in[2][0] &&
+                                        r->cached.out == &out[2][0]));
                 call((meshcoll_collective_t)c, n + 1, 0, false);
             }
     cr_expect_eq(n_cached(rank[2]), SIZES * MESHCOLL_COLLECTIVES);
@@ -143,7 +142,7 @@ Test(known, eight_sizes_of_all_collectives_in_turn)
 }
 
 /* Strategies with spans in scratch, in several segments, through other ranks. */
-Test(known, on_other_buffers)
+Test(call_cache, on_other_buffers)
 {
     static const char *const forced[][2] = {{"allreduce", "allreduce:ring(box*gpu) segments=3"},
                                             {"bcast", "scatter:mst(box) bcast:mst(gpu) "
@@ -175,7 +174,7 @@ Test(known, on_other_buffers)
 }
 
 /* More than are kept: the oldest serve others, and all stay right. */
-Test(known, more_than_are_kept)
+Test(call_cache, more_than_are_kept)
 {
     world_open();
     for (int round = 0; round < 2; round++)
@@ -187,36 +186,36 @@ Test(known, more_than_are_kept)
             }
     cr_expect_leq(n_cached(rank[0]), MC_CACHED_REQUESTS);
     uint64_t steps = 0;
-    for (const char *n = (const char *)rank[0]->cached.first; n;
+    for (const char *n = (const char *)rank[0]->cache.requests.first; n;
          n = (const char *)((const mc_list_node_t *)n)->next)
-        steps += ((const meshcoll_request_t *)(n - offsetof(meshcoll_request_t, in_cache)))
+        steps += ((const meshcoll_request_t *)(n - offsetof(meshcoll_request_t, cached.node)))
                      ->plan->n_steps;
-    cr_expect_eq(rank[0]->cached_steps, steps);
+    cr_expect_eq(rank[0]->cache.n_steps, steps);
     world_close();
 }
 
-Test(known, fits_where_buffers_lie_alike)
+Test(call_cache, fits_where_buffers_lie_alike)
 {
     static char a[64], b[64];
-    mc_known_t k = {.in = a, .out = b, .in_bytes = 16, .out_bytes = 16, .apart = true};
-    cr_expect(mc_known_fits(&k, a + 16, b + 1));
-    cr_expect(mc_known_fits(&k, a, a + 16));
-    cr_expect_not(mc_known_fits(&k, a, a + 15), "overlap");
-    cr_expect_not(mc_known_fits(&k, a + 15, a), "overlap");
-    cr_expect_not(mc_known_fits(&k, a, a), "in place");
-    cr_expect_not(mc_known_fits(&k, NULL, b));
-    cr_expect_not(mc_known_fits(&k, a, NULL));
-    k = (mc_known_t){.in = a, .out = a, .in_bytes = 16, .out_bytes = 16};
-    cr_expect(mc_known_fits(&k, b, b));
-    cr_expect_not(mc_known_fits(&k, b, a));
-    cr_expect_not(mc_known_fits(&k, NULL, NULL));
-    k = (mc_known_t){.in = NULL, .out = b, .out_bytes = 16, .apart = true};
-    cr_expect(mc_known_fits(&k, NULL, a), "no input here");
-    cr_expect(mc_known_fits(&k, b, a));
-    cr_expect_not(mc_known_fits(&k, a, a), "in place, what was not");
+    mc_cached_t k = {.in = a, .out = b, .in_bytes = 16, .out_bytes = 16, .apart = true};
+    cr_expect(mc_cache_fits(&k, a + 16, b + 1));
+    cr_expect(mc_cache_fits(&k, a, a + 16));
+    cr_expect_not(mc_cache_fits(&k, a, a + 15), "overlap");
+    cr_expect_not(mc_cache_fits(&k, a + 15, a), "overlap");
+    cr_expect_not(mc_cache_fits(&k, a, a), "in place");
+    cr_expect_not(mc_cache_fits(&k, NULL, b));
+    cr_expect_not(mc_cache_fits(&k, a, NULL));
+    k = (mc_cached_t){.in = a, .out = a, .in_bytes = 16, .out_bytes = 16};
+    cr_expect(mc_cache_fits(&k, b, b));
+    cr_expect_not(mc_cache_fits(&k, b, a));
+    cr_expect_not(mc_cache_fits(&k, NULL, NULL));
+    k = (mc_cached_t){.in = NULL, .out = b, .out_bytes = 16, .apart = true};
+    cr_expect(mc_cache_fits(&k, NULL, a), "no input here");
+    cr_expect(mc_cache_fits(&k, b, a));
+    cr_expect_not(mc_cache_fits(&k, a, a), "in place, what was not");
 }
 
-Test(known, kinds_tell_calls_apart)
+Test(call_cache, kinds_tell_calls_apart)
 {
     const size_t counts[1] = {1};
     const meshcoll_args_t a = {.size = sizeof a,
@@ -229,9 +228,9 @@ Test(known, kinds_tell_calls_apart)
     other[1].datatype = MESHCOLL_FLOAT64;
     other[2].op = MESHCOLL_SUM;
     other[3].root = 2;
-    cr_expect_neq(mc_known_kind(&a, true), mc_known_kind(&a, false));
+    cr_expect_neq(mc_cache_kind(&a, true), mc_cache_kind(&a, false));
     for (size_t i = 0; i < MC_COUNT(other); i++)
-        cr_expect_neq(mc_known_kind(&a, false), mc_known_kind(&other[i], false));
+        cr_expect_neq(mc_cache_kind(&a, false), mc_cache_kind(&other[i], false));
     meshcoll_args_t never[] = {a, a, a, a, a};
     never[0].strategy = "flat-star";
     never[1].counts = counts;
@@ -239,5 +238,5 @@ Test(known, kinds_tell_calls_apart)
     never[3].size = 1;
     never[4].datatype = (meshcoll_datatype_t)(MESHCOLL_FLOAT32 + 256);
     for (size_t i = 0; i < MC_COUNT(never); i++)
-        cr_expect_eq(mc_known_kind(&never[i], false), MC_KIND_UNKNOWN);
+        cr_expect_eq(mc_cache_kind(&never[i], false), MC_KIND_ONCE);
 }

@@ -1,0 +1,359 @@
+#include "runtime/request/cache.h"
+
+#include "runtime/explain/explain.h"
+#include "runtime/handle/args.h"
+#include "runtime/request/choose_call.h"
+
+#include <stdlib.h>
+
+/* Memory ---------------------------------------------------------------------------------------- */
+
+mc_workspace_t *mc_fresh_memory(void)
+{
+    mc_workspace_t *const fresh = calloc(1, sizeof *fresh);
+    if (!fresh)
+        mc_fail_memory("scratch");
+    return fresh;
+}
+
+void mc_return_memory(meshcoll_t *h, mc_workspace_t *workspace)
+{
+    workspace->next = NULL;
+    if (h->spare)
+        h->last_spare->next = workspace;
+    else
+        h->spare = workspace;
+    h->last_spare = workspace;
+}
+
+void mc_cache_free_memory(meshcoll_t *h)
+{
+    while (h->spare) {
+        mc_workspace_t *const w = h->spare;
+        h->spare = w->next;
+        mc_workspace_free(w);
+        free(w);
+    }
+}
+
+static void return_memory(meshcoll_t *h, mc_workspace_t **workspace)
+{
+    if (*workspace)
+        mc_return_memory(h, *workspace);
+    *workspace = NULL;
+}
+
+/* Of a completed call. */
+static void release(meshcoll_request_t *r)
+{
+    r->taken = r->released = false;
+    r->limit_ms = 0;
+    if (r->mesh) {
+        return_memory(r->mesh, &r->workspace);
+        return_memory(r->mesh, &r->staging);
+    }
+    if (!r->cached.node.in)
+        mc_request_destroy(r);
+}
+
+/* The circles of buckets, and what is in the cache ----------------------------------------------- */
+
+static meshcoll_request_t *request_of(mc_list_node_t *n)
+{
+    return (meshcoll_request_t *)((char *)n - offsetof(meshcoll_request_t, cached.node));
+}
+
+static uint32_t bucket_of(const meshcoll_t *h, const meshcoll_args_t *a)
+{
+    return mc_cache_bucket(a->collective, mc_comm_rank_of(&h->order, a->root), a->count);
+}
+
+static void enter_bucket(meshcoll_t *h, meshcoll_request_t *r, uint32_t bucket)
+{
+    meshcoll_request_t **const first = &h->cache.bucket[bucket];
+    r->cached.bucket = bucket;
+    if (!*first)
+        *first = r->cached.next = r->cached.before = r;
+    r->cached.next = *first;
+    r->cached.before = (*first)->cached.before;
+    r->cached.next->cached.before = r->cached.before->cached.next = r;
+}
+
+static void leave_bucket(meshcoll_t *h, const meshcoll_request_t *r)
+{
+    meshcoll_request_t **const first = &h->cache.bucket[r->cached.bucket];
+    meshcoll_request_t *const next = r->cached.next;
+    next->cached.before = r->cached.before;
+    r->cached.before->cached.next = next;
+    if (*first == r)
+        *first = next == r ? NULL : next;
+}
+
+static uint64_t steps_of(const meshcoll_request_t *r)
+{
+    return r->plan ? r->plan->n_steps : 0;
+}
+
+static void uncache(meshcoll_t *h, meshcoll_request_t *r)
+{
+    leave_bucket(h, r);
+    h->cache.n--;
+    h->cache.n_steps -= steps_of(r);
+    mc_list_remove(&r->cached.node);
+    if (!r->taken)
+        mc_request_destroy(r);
+}
+
+static bool has_room(const mc_call_cache_t *c)
+{
+    return c->n < MC_CACHED_REQUESTS && c->n_steps < MC_CACHED_STEPS;
+}
+
+/* Of the next ones in turn, the one that was not used for longest; NULL: they all serve calls. */
+static meshcoll_request_t *find_oldest(mc_call_cache_t *c)
+{
+    meshcoll_request_t *oldest = NULL;
+    for (int looks = 0; c->requests.first && looks < MC_CACHE_LOOKS; looks++) {
+        mc_list_node_t *const n = c->requests.first;
+        meshcoll_request_t *const r = request_of(n);
+        mc_list_remove(n);
+        mc_list_append(&c->requests, n);
+        if (!r->taken && (!oldest || r->used < oldest->used))
+            oldest = r;
+    }
+    return oldest;
+}
+
+/* In place of another one where there is no room. Where all serve calls there are as many as the program has in
+ * flight, up to a number of steps; beyond it is freed when its call is complete. */
+static void add(meshcoll_t *h, meshcoll_request_t *r, uint32_t bucket)
+{
+    mc_call_cache_t *const c = &h->cache;
+    meshcoll_request_t *const oldest = c->n < MC_CACHED_REQUESTS ? NULL : find_oldest(c);
+    if (oldest)
+        uncache(h, oldest);
+    else if (c->n >= MC_CACHED_REQUESTS && c->n_steps >= MC_CACHED_MOST_STEPS)
+        return;
+    c->n++;
+    mc_list_append(&c->requests, &r->cached.node);
+    enter_bucket(h, r, bucket);
+}
+
+/* Choices ----------------------------------------------------------------------------------------- */
+
+static bool is_of(const meshcoll_request_t *r, const mc_choice_entry_t *e)
+{
+    const mc_choice_key_t *const mine = &r->cached.key;
+    return mc_choice_key_same(mine, &e->key) && !mine->strategy == !e->key.strategy &&
+           (!e->key.strategy || mc_strategy_equal(&r->choice.strategy, &e->best.strategy));
+}
+
+/* Takes the choice of a request of the same key, whatever it does at present. */
+int mc_cache_look(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier, mc_choice_entry_t *e)
+{
+    *e = (mc_choice_entry_t){.key = mc_call_key(h, a, is_barrier),
+                             .bucket = bucket_of(h, a),
+                             .root = a->root,
+                             .by_comm = mc_plans_by_comm(h, a)};
+    const meshcoll_request_t *const first = h->cache.bucket[e->bucket], *r = first;
+    if (e->key.strategy)
+        return mc_call_choose(h, a, &e->key, &e->best);
+    while (r && !is_of(r, e))
+        r = r->cached.next == first ? NULL : r->cached.next;
+    e->is_cached = r;
+    if (!r)
+        return mc_call_choose(h, a, &e->key, &e->best);
+    e->best = r->choice;
+    return MESHCOLL_OK;
+}
+
+/* Finds a request of the key that serves no call: the one used last of those that no call finds bound, else the one
+ * used first, or none if the call will find it bound and there is room. The next search begins with it. */
+static meshcoll_request_t *find_free(meshcoll_t *h, const mc_choice_entry_t *e, bool again)
+{
+    meshcoll_request_t **const first = &h->cache.bucket[e->bucket];
+    meshcoll_request_t *r = *first, *once = NULL, *oldest = NULL;
+    for (int looks = 0; r && looks < MC_CACHE_LOOKS; looks++) {
+        if (!r->taken && is_of(r, e)) {
+            if (r->cached.kind == MC_KIND_ONCE && (!once || r->used > once->used))
+                once = r;
+            if (!oldest || r->used < oldest->used)
+                oldest = r;
+        }
+        r = r->cached.next == *first ? NULL : r->cached.next;
+    }
+    meshcoll_request_t *const found = once || (again && has_room(&h->cache)) ? once : oldest;
+    if (found)
+        *first = found;
+    else if (r)
+        *first = r; /* those before serve calls */
+    return found;
+}
+
+/* Finds a request of another key with the same plan, which no call finds bound, or where there is no room the one
+ * used first. It serves the key from now on. */
+static meshcoll_request_t *find_like(meshcoll_t *h, const mc_choice_entry_t *e)
+{
+    const bool room = has_room(&h->cache);
+    meshcoll_request_t *found = NULL;
+    mc_list_node_t *n = h->cache.requests.last;
+    for (int looks = 0; n && looks < MC_CACHED_REQUESTS; looks++, n = n->before) {
+        meshcoll_request_t *const r = request_of(n);
+        if (r->taken || !r->plan || (room && r->cached.kind != MC_KIND_ONCE) ||
+            (found && r->used > found->used) || r->root != e->root || r->by_comm != e->by_comm ||
+            !mc_strategy_equal(&r->choice.strategy, &e->best.strategy))
+            continue;
+        found = r;
+    }
+    if (!found)
+        return NULL;
+    leave_bucket(h, found);
+    enter_bucket(h, found, e->bucket);
+    found->cached.key = e->key;
+    found->choice = e->best;
+    return found;
+}
+
+/* Serving ----------------------------------------------------------------------------------------- */
+
+/* A request that has the choice only, in the cache if there is room. */
+static int make(meshcoll_t *h, const meshcoll_args_t *a, const mc_choice_entry_t *e,
+                meshcoll_request_t **request)
+{
+    meshcoll_request_t *r;
+    const int status = mc_request_unplanned(h, a, &e->best, &r);
+    if (status)
+        return status;
+    r->release = release;
+    r->cached.kind = MC_KIND_ONCE;
+    r->cached.key = e->key;
+    add(h, r, e->bucket);
+    *request = r;
+    return MESHCOLL_OK;
+}
+
+int mc_cache_choose(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier, mc_ranked_t *choice)
+{
+    meshcoll_request_t *r;
+    mc_choice_entry_t e;
+    int status = mc_cache_look(h, a, is_barrier, &e);
+    if (!status && !e.is_cached && !e.key.strategy) {
+        status = make(h, a, &e, &r);
+        if (!status && !r->cached.node.in)
+            mc_request_destroy(r);
+    }
+    if (!status)
+        *choice = e.best;
+    return status;
+}
+
+static int plan(meshcoll_t *h, meshcoll_request_t *r, const meshcoll_args_t *a)
+{
+    const int status = mc_request_plan(r, a);
+    if (status && r->cached.node.in)
+        uncache(h, r);
+    else if (status)
+        mc_request_destroy(r);
+    else if (r->cached.node.in)
+        h->cache.n_steps += steps_of(r);
+    return status;
+}
+
+/* Its last call failed before it began. It is bound anew, as failing has changed its lanes. */
+static void revive(meshcoll_request_t *r)
+{
+    r->why = NULL;
+    mc_request_unbind(r);
+    r->executor.state = MC_NEW;
+}
+
+int mc_cache_serve(meshcoll_t *h, const meshcoll_args_t *a, const mc_choice_entry_t *e, bool again,
+                   uint32_t number, meshcoll_request_t **request)
+{
+    meshcoll_request_t *r = find_free(h, e, again);
+    int status = MESHCOLL_OK;
+    if (!r)
+        r = find_like(h, e);
+    if (!r)
+        status = make(h, a, e, &r);
+    if (!status && !r->plan && a->count > 0)
+        status = plan(h, r, a);
+    if (status)
+        return status;
+    if (r->why)
+        revive(r);
+    mc_cache_take(h, r, number);
+    *request = r;
+    return MESHCOLL_OK;
+}
+
+int mc_cache_prepare(meshcoll_t *h, const meshcoll_args_t *a, const mc_strategy_t *strategy,
+                     uint32_t number, meshcoll_request_t **request)
+{
+    mc_choice_entry_t e = {.key = mc_call_key(h, a, false),
+                           .best.strategy = *strategy,
+                           .bucket = bucket_of(h, a),
+                           .root = a->root,
+                           .by_comm = mc_plans_by_comm(h, a)};
+    e.best.seconds =
+        mc_strategy_seconds(strategy, &h->mesh, &h->links, a->root, (double)e.key.bytes);
+    const int status = mc_cache_serve(h, a, &e, false, number, request);
+    if (!status)
+        mc_request_sign(*request, 0);
+    return status;
+}
+
+int mc_cache_bind(meshcoll_request_t *r, const meshcoll_args_t *a, const mc_passing_t *passing)
+{
+    mc_operands_t operands = mc_operands_of(a);
+    operands.passing = passing;
+    r->cached.kind = MC_KIND_ONCE;
+    if (!r->plan)
+        return MESHCOLL_OK;
+    const int status = mc_args_own_counts(r->mesh, a, &operands);
+    if (status)
+        return status;
+    r->workspace = mc_take_memory(r->mesh);
+    if (!r->workspace)
+        return MESHCOLL_ERR_NO_MEMORY;
+    if (r->watch)
+        mc_explain_forced(r, a->strategy);
+    return mc_request_bind(r, &operands);
+}
+
+void mc_cache_note(meshcoll_request_t *r, const meshcoll_args_t *given, uint64_t kind,
+                   int64_t bytes)
+{
+    mc_cached_t *const c = &r->cached;
+    const mc_needs_t needs = mc_args_needs(r->mesh, given);
+    const char *const in = given->in, *const out = given->out;
+    if (!r->plan)
+        return;
+    c->kind = kind;
+    c->count = given->count;
+    c->in = in;
+    c->out = given->out;
+    c->bytes = bytes;
+    c->in_bytes = needs.in;
+    c->out_bytes = needs.out;
+    c->apart = !needs.in || !needs.out || in + needs.in <= out || out + needs.out <= in;
+}
+
+static void clear(meshcoll_t *h, int collective)
+{
+    for (mc_list_node_t *n = h->cache.requests.first, *next; n; n = next) {
+        next = n->next;
+        if (collective < 0 || (int)request_of(n)->collective == collective)
+            uncache(h, request_of(n));
+    }
+}
+
+void mc_cache_clear(meshcoll_t *h)
+{
+    clear(h, -1);
+}
+
+void mc_cache_drop(meshcoll_t *h, meshcoll_collective_t collective)
+{
+    clear(h, (int)collective);
+}

@@ -1,0 +1,135 @@
+/*
+ * The cache of calls: requests that serve calls, each bound to the last one, with its choice. The same call finds its
+ * request bound; one that differs in its buffers only moves the spans there. Neither checks arguments, chooses or
+ * plans. So it is with calls whose checks, choice and binding depend on nothing but their arguments and what strategy
+ * is forced (`kind`): not with those that have tables of counts, which may change in place, a strategy of their own, or
+ * a user's operation, which may be freed. These still find their choice and a plan.
+ *
+ * What is in the cache is a rank's own affair. It differs between ranks, as their calls complete at different times and
+ * have other buffers. This does not matter: a choice made again is the same (choose/choice.h), and which request runs a
+ * call cannot be told from its messages (numbers.h).
+ */
+#ifndef MC_REQUEST_CACHE_H
+#define MC_REQUEST_CACHE_H
+
+#include "gpu/cuda/kind.h"
+#include "runtime/request/request.h"
+
+/* All of a call but its count and buffers; ONCE: such calls do not find their request bound. */
+static const uint64_t MC_KIND_ONCE = UINT64_MAX;
+static inline uint64_t mc_cache_kind(const meshcoll_args_t *a, bool is_barrier)
+{
+    enum { BITS = 8, ROOT = 32 };
+    const uint32_t small = (uint32_t)a->collective | (uint32_t)a->datatype | (uint32_t)a->op;
+    if (a->size != sizeof *a || a->strategy || a->counts || a->in_counts || a->counts_at_root ||
+        small >> BITS || (uint32_t)a->op >= MESHCOLL_OPS)
+        return MC_KIND_ONCE;
+    return (uint64_t)(uint32_t)a->root << ROOT | (uint64_t)is_barrier << 3 * BITS |
+           (uint64_t)a->op << 2 * BITS | (uint64_t)a->datatype << BITS | (uint64_t)a->collective;
+}
+
+/* Of a call with this count and the caller's root. Operations and datatypes share one, as they share choices. */
+static inline uint32_t mc_cache_bucket(meshcoll_collective_t collective, int32_t root, size_t count)
+{
+    enum {
+        ROOTED = 1 << MESHCOLL_BCAST | 1 << MESHCOLL_REDUCE | 1 << MESHCOLL_SCATTER |
+                 1 << MESHCOLL_GATHER
+    };
+    const uint32_t own_root = ROOTED >> (collective & 31) & 1 ? (uint32_t)root : 0;
+    const uint64_t key = (uint64_t)own_root << 32 ^ (uint64_t)collective ^ (uint64_t)count << 16;
+    return (uint32_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (MC_CACHE_BUCKETS - 1);
+}
+
+/* Are both buffers there, and do they overlap as those of the last call did? */
+static inline bool mc_cache_fits(const mc_cached_t *c, const void *in, const void *out)
+{
+    const uintptr_t i = (uintptr_t)in, o = (uintptr_t)out;
+    const bool there = (in || c->in_bytes == 0) && (out || c->out_bytes == 0);
+    const bool apart = i + c->in_bytes <= o || o + c->out_bytes <= i;
+    const bool as_before = i - o == (uintptr_t)c->in - (uintptr_t)c->out;
+    return there && (as_before || (c->apart && (apart || !c->in_bytes || !c->out_bytes) &&
+                                   (in == out) == (c->in == c->out)));
+}
+
+/* Finds a request that serves no call and served the same one last, else one whose call differed in its
+ * buffers only; NULL: there is none, or the buffers are device memory. `kind` is not ONCE. The next search begins
+ * with the request found, as calls come again in the same order: those after it are next. */
+static inline meshcoll_request_t *mc_cache_find(meshcoll_t *h, const meshcoll_args_t *a,
+                                                uint64_t kind)
+{
+    meshcoll_request_t **const first =
+        &h->cache.bucket[mc_cache_bucket(a->collective, a->root, a->count)];
+    meshcoll_request_t *r = *first, *like = NULL;
+    for (int looks = 0; r && looks < MC_CACHE_LOOKS; looks++) {
+        const mc_cached_t *const c = &r->cached;
+        if (c->kind == kind && c->count == a->count && !r->taken) {
+            if (c->in == a->in && c->out == a->out)
+                return *first = r;
+            if (mc_cache_fits(c, a->in, a->out))
+                like = r;
+        }
+        r = c->next == *first ? NULL : c->next;
+    }
+    if (like)
+        *first = like;
+    if (like && (mc_pointer_on_device(a->in) || mc_pointer_on_device(a->out)))
+        return NULL;
+    return like;
+}
+
+/* The choice of a call, and where the cache has it. */
+typedef struct {
+    mc_choice_key_t key;
+    mc_ranked_t best;
+    int32_t root;
+    uint32_t bucket;
+    bool by_comm, is_cached;
+} mc_choice_entry_t;
+/* Chooses for checked arguments. */
+int mc_cache_look(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier,
+                  mc_choice_entry_t *entry);
+/* The same for what no request of the cache serves; the cache keeps the choice. */
+int mc_cache_choose(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier, mc_ranked_t *choice);
+/* Finds or makes a request for a call with that choice: planned and wired, not bound. It is the caller's until
+ * mc_request_tell or mc_request_drop. `again`: the call will find it bound (`kind`), so as long as there is room it
+ * takes no request that other calls find bound. */
+int mc_cache_serve(meshcoll_t *h, const meshcoll_args_t *a, const mc_choice_entry_t *entry,
+                   bool again, uint32_t number, meshcoll_request_t **request);
+/* Does the same for a given strategy, for the library's own operations. */
+int mc_cache_prepare(meshcoll_t *h, const meshcoll_args_t *a, const mc_strategy_t *strategy,
+                     uint32_t number, meshcoll_request_t **request);
+/* Binds it to a call's arguments; `passing` as in mc_operands_t. */
+int mc_cache_bind(meshcoll_request_t *r, const meshcoll_args_t *a, const mc_passing_t *passing);
+/* Lets the call `given` of that kind, which r is bound to now, find it; `bytes` is what it counts (lead.h). */
+void mc_cache_note(meshcoll_request_t *r, const meshcoll_args_t *given, uint64_t kind,
+                   int64_t bytes);
+/* Marks it as serving the call of that number. */
+static inline void mc_cache_take(meshcoll_t *h, meshcoll_request_t *r, uint32_t number)
+{
+    r->taken = true;
+    r->operation = number;
+    r->used = ++h->cache.n_taken;
+}
+
+/* A workspace for the duration of a call; it grows on demand and is reused, first in, first out: a loop
+ * that repeats the same calls gives each the workspace it had before, so that nothing is bound again.
+ * NULL: out of memory. */
+mc_workspace_t *mc_fresh_memory(void);
+static inline mc_workspace_t *mc_take_memory(meshcoll_t *h)
+{
+    mc_workspace_t *const w = h->spare;
+    if (!w)
+        return mc_fresh_memory();
+    h->spare = w->next;
+    return w;
+}
+void mc_return_memory(meshcoll_t *h, mc_workspace_t *workspace);
+
+/* Drops the requests; those that serve calls when these are complete. Of one collective: what is forced for it has
+ * changed. */
+void mc_cache_clear(meshcoll_t *h);
+void mc_cache_drop(meshcoll_t *h, meshcoll_collective_t collective);
+/* Before a handle is freed. */
+void mc_cache_free_memory(meshcoll_t *h);
+
+#endif
