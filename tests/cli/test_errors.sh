@@ -38,7 +38,7 @@ refused "--root takes a rank from 0 to 31; got '-1'" "${bcast[@]}" --bytes 1K --
 refused "allreduce has no root" plan allreduce --mesh x=4 --bytes 1K --root 1
 refused "no strategy named 'option9'" "${bcast[@]}" --bytes 1K --strategy option9
 refused "has no algorithm 'rings'" "${bcast[@]}" --bytes 1K --strategy "bcast:rings(box)"
-refused "is no dimension of mesh box=4,gpu=8" "${bcast[@]}" --bytes 1K --strategy "bcast:mst(rack)"
+refused "is not a dimension of mesh box=4,gpu=8" "${bcast[@]}" --bytes 1K --strategy "bcast:mst(rack)"
 refused "must end with gpu in state replica" "${bcast[@]}" --bytes 1K --strategy "bcast:mst(box)"
 refused "" "${bcast[@]}" --bytes 1K --links no-such-links
 refused "two sizes, as in 1K..64M" "${bcast[@]}" --sweep 1K

@@ -95,7 +95,7 @@ gives 'j["mesh"]["text"], j["links_source"], [r["numa_node"] for r in j["ranks"]
 run 1 topo --file /nowhere.xml
 [[ $err == *"/nowhere.xml cannot be read: No such file"* ]] || fail "strange: $err"
 run 1 topo --file "$0"
-[[ $err == *"is no topology that hwloc reads here"* ]] || fail "strange: $err"
+[[ $err == *"is not a topology that hwloc reads here"* ]] || fail "strange: $err"
 run 2 run -n 1 "$MESHCOLL" topo --file "$scratch/node.xml"
 if [ "$(nproc)" -ge 2 ] && [ "$(nproc)" -eq "$(nproc --all)" ]; then
     for file in /nowhere.xml "$0" "$scratch/later.xml"; do

@@ -169,14 +169,14 @@ Test(blame, finds_the_rank_that_has_not_made_the_call)
     f.rank[5].mesh[0].n_calls = 11;
     cr_expect_eq(
         blame(&f, "rank 5 in box 1 has not made allreduce of 2097152 float32, 8 MiB (call 11): it "
-                  "does not wait in the library since 3.2 s; rank 0 waits for rank 3, which "
+                  "has not been waiting in the library for 3.2 s; rank 0 waits for rank 3, which "
                   "waits for it"),
         MC_BLAME_AWAY);
     f.rank[5].mesh[0].n_calls = 12;
     f.rank[5].looked_ms = -1;
     cr_expect_eq(
         blame(&f, "rank 5 in box 1 has made a call of this number, but does not progress allreduce "
-                  "of 2097152 float32, 8 MiB (call 11): it does not wait in the library; rank 0 "
+                  "of 2097152 float32, 8 MiB (call 11): it is not waiting in the library; rank 0 "
                   "waits for rank 3, which waits for it"),
         MC_BLAME_AWAY);
 }

@@ -71,10 +71,10 @@ Test(status, folds_ranks_and_names_the_one_that_is_missing)
         "\n"
         "ranks 0-1: barrier (call 7): step 2 of 6: receives 4 B from rank 4 in box 1, for 3.2 s\n"
         "rank 2: barrier (call 7): step 2 of 6: receives 4 B from rank 1 in box 0, for 3.1 s\n"
-        "rank 4: 7 calls made; has not waited in the library for 4.0 s\n"
+        "rank 4: 7 calls made; has not been waiting in the library for 4.0 s\n"
         "\n"
-        "cause: rank 4 in box 1 has not made barrier (call 7): it does not wait in the library "
-        "since 4.0 s\n");
+        "cause: rank 4 in box 1 has not made barrier (call 7): it has not been waiting in the "
+        "library for 4.0 s\n");
 }
 
 Test(status, tells_each_cause_once)
@@ -113,5 +113,5 @@ Test(status, of_a_job_at_work_has_no_cause)
                   "     3       103  node1  box 1         does not wait\n"
                   "     4       104  node1  box 1         does not wait\n"
                   "\n"
-                  "ranks 0-4: 8 calls made; has not waited in the library for 4.0 s\n");
+                  "ranks 0-4: 8 calls made; has not been waiting in the library for 4.0 s\n");
 }

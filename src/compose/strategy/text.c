@@ -345,7 +345,7 @@ static int parse_dims(word_t text, const mc_mesh_t *mesh, mc_dims_t *dims)
             name.n++;
         const int32_t d = mc_mesh_find(mesh, name.at, name.n);
         if (d < 0)
-            return fail_dim(mesh, name, "is no dimension of");
+            return fail_dim(mesh, name, "is not a dimension of");
         if (found.count > 0 && d != found.first + found.count)
             return fail_dim(mesh, text, "merges dimensions that are not adjacent, outer first, in");
         if (found.count++ == 0)

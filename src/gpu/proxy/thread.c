@@ -46,7 +46,7 @@ static int find_address(mc_proxy_t *p, int32_t root_rank, int32_t dim, mc_transp
     if (*transport && *address)
         return MESHCOLL_OK;
     return mc_fail(MESHCOLL_ERR_TRANSPORT,
-                   "calls on device memory: rank %d has told no address along dimension %s",
+                   "calls on device memory: rank %d has sent no address along dimension %s",
                    (int)mc_comm_rank_of(&p->job->order, root_rank), p->job->mesh.dim[dim].name);
 }
 

@@ -185,7 +185,7 @@ static int read_secret(const char *path, int fd, mc_self_t *self)
     enum { ROOM = SECRET_MOST + 1 };
     struct stat s;
     if (fstat(fd, &s) != 0 || !S_ISREG(s.st_mode))
-        return fail_secret(path, "is no regular file");
+        return fail_secret(path, "is not a regular file");
     if (s.st_mode & (S_IRWXG | S_IRWXO))
         return fail_secret(path, "is open to others: chmod 600 makes it the user's own");
     char *const secret = malloc(ROOM);

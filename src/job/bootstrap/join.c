@@ -147,7 +147,7 @@ static void warn_of_strangers(const registry_t *r, const mc_visitor_t *visitor)
     if (!r->tree->self.has_secret && mc_peer_find(visitor->fd) != MC_PEER_OURS &&
         !atomic_flag_test_and_set(&warned))
         fprintf(stderr,
-                "meshcoll: rank 0 takes ranks from elsewhere (%s) without a secret: anybody who "
+                "meshcoll: rank 0 accepts ranks from elsewhere (%s) without a secret: anybody who "
                 "reaches its port may join; MESHCOLL_SECRET or MESHCOLL_SECRET_FILE on all ranks "
                 "keeps others out\n",
                 visitor->name);

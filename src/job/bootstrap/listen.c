@@ -10,7 +10,7 @@
 static int fail_listen(const mc_environment_t *env, int error)
 {
     const char *const why = error == EADDRNOTAVAIL
-                                ? "it is no address of the host on which rank 0 runs"
+                                ? "it is not an address of the host on which rank 0 runs"
                                 : strerror(error);
     const char *const host = env->only_there ? env->host : "any address";
     if (env->n_ports == 1)

@@ -211,7 +211,7 @@ int mc_monitor_open(int32_t size, const mc_network_t *network, double silence,
     }
     if (failed)
         fprintf(stderr,
-                "meshcoll: this process can have no monitor (%s): ranks are not told when others "
+                "meshcoll: this process cannot have a monitor (%s): ranks are not told when others "
                 "end; MESHCOLL_MONITOR=off says that this is meant\n",
                 strerror(failed));
     if (failed)

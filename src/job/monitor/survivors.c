@@ -149,7 +149,7 @@ static int join_patiently(const mc_monitor_t *m, int32_t host, double seconds, m
         nap();
     if (failed && mc_now() >= patience)
         *status = mc_fail(MESHCOLL_ERR_TIMEOUT,
-                          "meshcoll_shrink: rank %d lives, but did not take this rank in within "
+                          "meshcoll_shrink: rank %d is alive, but did not admit this rank within "
                           "%g s",
                           (int)host, seconds);
     return failed;
@@ -162,7 +162,7 @@ int mc_survivors_gather(mc_monitor_t *m, const bool *member, double seconds,
     if (!m->started)
         return mc_fail(MESHCOLL_ERR_UNSUPPORTED,
                        "meshcoll_shrink: the survivors find each other by their monitors, which "
-                       "this mesh has not (MESHCOLL_MONITOR)");
+                       "this mesh does not have (MESHCOLL_MONITOR)");
     mc_survivors_t *const s = calloc(1, sizeof *s);
     if (!s)
         return mc_fail_memory("the survivors of a mesh");

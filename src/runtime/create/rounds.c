@@ -159,7 +159,7 @@ static int check_facts(const mc_making_t *m)
     if (m->facts[0].settings_most <= MC_SETTINGS_MOST)
         return MESHCOLL_OK;
     return mc_fail(MESHCOLL_ERR_TRANSPORT,
-                   "rank 0 tells of settings of %llu bytes; expected %d at most: do all ranks use "
+                   "rank 0 announces settings of %llu bytes; expected %d at most: do all ranks use "
                    "the same version of meshcoll?",
                    (unsigned long long)m->facts[0].settings_most, MC_SETTINGS_MOST);
 }

@@ -16,9 +16,10 @@ static int check(const meshcoll_t *mesh, double seconds, meshcoll_t *const *surv
     if (mc_callback_check("meshcoll_shrink"))
         return MESHCOLL_ERR_INVALID_ARG;
     if (!mesh || !survivors || !(seconds >= 0) || isinf(seconds))
-        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                       "meshcoll_shrink: mesh or survivors is NULL, or the seconds are no number "
-                       "from 0 on");
+        return mc_fail(
+            MESHCOLL_ERR_INVALID_ARG,
+            "meshcoll_shrink: mesh or survivors is NULL, or the seconds are not a number "
+            "from 0 on");
     if (mc_failure_unusable(mesh))
         return mesh->job->broken;
     if (mesh->parent || !mesh->job->monitor)

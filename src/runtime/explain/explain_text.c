@@ -124,7 +124,7 @@ static void print_next(const report_t *r, const mc_call_t *call, double seconds,
             print_alternative(r, "  next best: ", &ranked[i], seconds);
             return;
         }
-    fprintf(r->out, "  next best: none that costs otherwise\n");
+    fprintf(r->out, "  next best: none with another cost\n");
 }
 
 static void print_chooser(const report_t *r, const mc_call_t *call)
@@ -298,7 +298,7 @@ static void print_advice(const report_t *r)
                 "- the links were %s: run `meshcoll tune` and leave them out, or correct "
                 "them\n",
                 r->e->links_from);
-    fprintf(r->out, "- a call's time has in it waiting for ranks that start later, and for cores "
+    fprintf(r->out, "- a call's time includes waiting for ranks that start later, and for cores "
                     "where ranks\n  outnumber them\n");
 }
 

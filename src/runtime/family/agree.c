@@ -50,7 +50,7 @@ static int fail_mismatch(const mc_agreement_t *a, int32_t rank)
 {
     return mc_fail(
         MESHCOLL_ERR_MISMATCH,
-        "%s: the members disagree, as rank %d tells: expected the same ranks in the same "
+        "%s: the members disagree, as rank %d reports: expected the same ranks in the same "
         "order on all of them",
         a->function, mc_comm_rank_of(&a->parent->order, rank));
 }

@@ -80,7 +80,7 @@ int mc_send_credits(meshcoll_t *h, mc_flow_t *flow, uint32_t n)
     int status = MESHCOLL_OK;
     if (n > MC_MESSAGE_CREDITS - flow->credits)
         return mc_fail(MESHCOLL_ERR_TRANSPORT,
-                       "rank %d lets this one announce %u messages more; expected %u at most",
+                       "rank %d lets this one announce %u more messages; expected %u at most",
                        mc_comm_rank_of(&h->order, flow->rank), n,
                        MC_MESSAGE_CREDITS - flow->credits);
     flow->credits += n;

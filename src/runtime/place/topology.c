@@ -34,7 +34,7 @@ int mc_topology_read(const char *file, bool devices, hwloc_topology_t *topology)
         return mc_fail(MESHCOLL_ERR_IO, "%s cannot be read: %s", file, strerror(errno));
     return mc_fail(
         MESHCOLL_ERR_IO,
-        "%s is no topology that hwloc reads here: expected an XML file of lstopo, of the "
+        "%s is not a topology that hwloc reads here: expected an XML file of lstopo, of the "
         "version of libhwloc here or an older one",
         file);
 }

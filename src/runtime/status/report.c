@@ -86,8 +86,8 @@ static void add_idle(const mc_waits_t *w, int32_t rank, lines_t *l)
     line_t *const line = add_line(l, rank, w->looked_ms, " for");
     mc_text_t text = mc_text(line->text, sizeof line->text);
     const uint32_t calls = w->n_meshes > 0 ? w->mesh[0].n_calls : 0;
-    mc_text_add(&text, "%" PRIu32 " call%s made; has not waited in the library", calls,
-                calls == 1 ? "" : "s");
+    mc_text_add(&text, "%" PRIu32 " call%s made; %s waiting in the library", calls,
+                calls == 1 ? "" : "s", w->looked_ms >= 0 ? "has not been" : "is not");
 }
 
 static void add_lines(const mc_status_rank_t *r, int32_t rank, lines_t *l)

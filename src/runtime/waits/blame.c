@@ -164,9 +164,11 @@ static void print_away(const mc_blame_t *b, mc_text_t *text)
         mc_wait_print_call(&b->wait, text);
         mc_text_add(text, ": it");
     }
-    mc_text_add(text, " does not wait in the library");
     if (b->looked_ms >= 0)
-        mc_text_add(text, " since %.1f s", (double)b->looked_ms / 1000);
+        mc_text_add(text, " has not been waiting in the library for %.1f s",
+                    (double)b->looked_ms / 1000);
+    else
+        mc_text_add(text, " is not waiting in the library");
 }
 
 static void print_late(const mc_blame_t *b, mc_text_t *text)

@@ -11,7 +11,7 @@ enum { MC_BLAME_HOPS = 16, MC_BLAME_MS = 1500 };
 
 typedef enum {
     MC_BLAME_SILENT, /* it does not answer */
-    MC_BLAME_AWAY,   /* it does not wait in the library */
+    MC_BLAME_AWAY,   /* it is not waiting in the library */
     MC_BLAME_LATE,   /* it was not seen there for long, but what it waited for has not ended */
     MC_BLAME_FAILED, /* its mesh has failed, and it waited for nobody then */
     MC_BLAME_BUSY,   /* it waits for no other rank */

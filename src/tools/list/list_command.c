@@ -116,7 +116,7 @@ static int print_algorithms(const mc_mesh_t *mesh)
     static const char *const head[] = {"algorithm", "how", ""};
     mc_table_t table = mc_table("lll");
     (void)mesh;
-    printf("algorithms on one line of ranks; write the dimension behind: bcast:mst(box)\n\n");
+    printf("algorithms on one line of ranks; write the dimension after it: bcast:mst(box)\n\n");
     add_row(&table, head);
     for (int32_t i = 0; i < mc_n_algorithms; i++) {
         const mc_algorithm_t *const a = &mc_algorithms[i];

@@ -44,7 +44,7 @@ static int check_peer(const mc_command_t *self, int fd, int pid)
     if (peer.pid == pid)
         return MC_GO_ON;
     return mc_tool_refuse(self,
-                          "process %d of user %d answers for process %d: it is not listened to",
+                          "process %d of user %d answers for process %d: its answer is ignored",
                           (int)peer.pid, (int)peer.uid, pid);
 }
 
