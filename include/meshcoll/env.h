@@ -14,11 +14,12 @@ extern "C" {
  * Creates a mesh of all processes of a job. Rank and number of ranks are those of the innermost
  * launcher: RANK and WORLD_SIZE (torchrun, `meshcoll run`), OMPI_COMM_WORLD_RANK and _SIZE (Open
  * MPI), PMI_RANK and PMI_SIZE, or in a step of srun SLURM_PROCID and SLURM_NTASKS; without any the
- * mesh has one rank. One of two variables without the other is an error, and launchers that tell
- * different things are, unless MESHCOLL_LAUNCHER names one: torchrun, openmpi, pmi or slurm.
+ * mesh has one rank. One of two variables without the other is an error. So are launchers that
+ * disagree, unless MESHCOLL_LAUNCHER names one: torchrun, openmpi, pmi or slurm.
  * The ranks meet over TCP at MESHCOLL_MASTER_ADDR and MESHCOLL_MASTER_PORT, else at MASTER_ADDR and
  * a port derived from MASTER_PORT (or of the range MESHCOLL_PORTS), and prove that they know
- * MESHCOLL_SECRET or the content of MESHCOLL_SECRET_FILE, if set. docs/launch.md describes the variables, defaults and ports.
+ * MESHCOLL_SECRET or the content of MESHCOLL_SECRET_FILE, if set. docs/launch.md describes the variables,
+ * defaults and ports.
  *
  * `params` may be NULL. *mesh is the caller's to destroy with meshcoll_destroy. Collective over all
  * processes of the job, which make their calls in the same order. Errors: those of

@@ -31,9 +31,9 @@ MESHCOLL_API int meshcoll_abort(struct meshcoll *mesh, const char *why);
 
 /**
  * Makes a mesh of the ranks that are left of one that failed or was aborted; `mesh` is destroyed
- * afterwards, as ever. All ranks that still live call it, and no other call. *survivors is the
+ * afterwards as usual. All ranks that still live call it, and no other call. *survivors is the
  * caller's to destroy; its ranks are those of `mesh` in their order, without those that are gone
- * (meshcoll_rank and meshcoll_size tell). A rank that is alive, but does not call within `seconds`
+ * (see meshcoll_rank and meshcoll_size). A rank that is alive, but does not call within `seconds`
  * of the lowest one, is left out, and gets an error later. Where a network falls into parts, each
  * part that survives makes a mesh of its own.
  *
@@ -57,7 +57,7 @@ MESHCOLL_API int meshcoll_shrink(struct meshcoll *mesh, double seconds,
  * holds for all its runs. Both also hold for requests that run already. Tagged messages count too.
  *
  * Only time in which this rank waits counts: in blocking calls and in meshcoll_wait, meshcoll_test
- * and their kin, or in which its progress thread does. It is measured a few times per second, so that
+ * and the like, or in which its progress thread does. It is measured a few times per second, so that
  * a limit below 1 s is kept roughly. Not collective. ERR_INVALID_ARG if `seconds` is negative or the
  * request is no longer the caller's.
  */

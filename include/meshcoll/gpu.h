@@ -44,8 +44,8 @@ struct meshcoll_request;
  * blocks through other ranks, whose counts are exchanged first: a blocking call, and meshcoll_init
  * of a persistent request, wait for that.
  * ERR_INVALID_ARG also for memory of another kind, and in a group. ERR_DEVICE: the driver
- * failed; where other ranks might wait for this one, the mesh fails with it. What goes wrong later
- * meshcoll_async_error tells.
+ * failed; where other ranks might wait for this one, the mesh fails with it. meshcoll_async_error
+ * reports what goes wrong later.
  */
 MESHCOLL_API int meshcoll_enqueue(struct meshcoll *mesh, const struct meshcoll_args *args,
                                   void *stream);
@@ -60,8 +60,9 @@ typedef struct meshcoll_registration meshcoll_registration_t;
 /**
  * Registers `bytes` bytes of device memory, from `buffer` on, for the calls of a mesh: the GPUs that
  * reach this rank's map them, and their ranks write messages of broadcasts, allgathers, allreduces
- * and alltoalls whose `out` lies there straight to it, where else each is copied from memory of the
- * library's (docs/gpu.md says which messages). Nothing else changes: calls take any memory, registered or not.
+ * and alltoalls whose `out` lies there straight to it. Otherwise each message is copied from
+ * memory of the library's (docs/gpu.md says which messages). Nothing else changes: calls take any memory,
+ * registered or not.
  *
  * Collective; all ranks register as many bytes, each its own buffer within an allocation of
  * cudaMalloc, which other processes can access as a whole from then on. Buffers that are registered
@@ -82,7 +83,7 @@ typedef struct meshcoll_registration meshcoll_registration_t;
  * with such calls must neither run nor be launched any more. The registration is gone when it
  * returns OK, and stays otherwise.
  *
- * *registration is set on success. Errors, of which all ranks are told: ERR_INVALID_ARG: host
+ * *registration is set on success. Errors, the same on all ranks: ERR_INVALID_ARG: host
  * memory, which needs no registration, or managed memory; memory of another GPU than the mesh's
  * calls use, of several allocations, or registered already; unequal numbers of bytes; a request that
  * is to be freed. ERR_UNSUPPORTED: the driver does not share this memory, as that of pools

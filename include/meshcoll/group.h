@@ -1,6 +1,6 @@
 /** @file
- * Groups: meshes of some ranks of a mesh; meshcoll.h includes this file. docs/groups.md says what
- * they cost.
+ * Groups of ranks: meshes of some ranks of a mesh; meshcoll.h includes this file. docs/groups.md says what
+ * they cost. Groups of calls are meshcoll_group_begin and meshcoll_group_end of meshcoll.h.
  */
 #ifndef MESHCOLL_GROUP_H
 #define MESHCOLL_GROUP_H
@@ -19,8 +19,8 @@ struct meshcoll;
  * same list and tag. No other rank takes part or is waited for.
  *
  * `tag`, from 0 on, tells creations apart that run at the same time on the same parent; others may all
- * pass 0. Let one thread of a rank create its groups (docs/limits.md). A rank that creates several groups one after another must not wait in
- * a circle: all ranks create the groups that they share in the same order.
+ * pass 0. Let one thread of a rank create its groups (docs/limits.md). Ranks that create several groups one after
+ * another must not wait in a circle: all ranks create the groups that they share in the same order.
  *
  * If the ranks are all those at some coordinates of each dimension of `parent`, the group's mesh has
  * the dimensions in which they differ: ranks 0, 1, 4 and 5 of "box=4,gpu=2" make "box=2,gpu=2". Else it

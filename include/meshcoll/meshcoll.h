@@ -12,20 +12,20 @@
  * time, but only one thread at a time for each request. The program must still make calls in the
  * same order on all ranks, and use a single thread to create and to destroy a mesh.
  *
- * Fork: a mesh belongs to the process that has made it. In a child of fork calls on its parent's meshes are refused
- * (ERR_UNSUPPORTED), and meshcoll_destroy only forgets them: nothing of the parent's is touched. The child may
- * make meshes of its own.
+ * Fork: a mesh belongs to the process that has made it. A child of fork cannot call on its parent's meshes
+ * (ERR_UNSUPPORTED), and meshcoll_destroy only forgets them there: nothing of the parent's is touched. The
+ * child may make meshes of its own.
  *
- * Meshes of processes that are in one job already, whatever makes them, share its connections and threads
- * (docs/groups.md); with one thread at a time, those that the same thread has made, and one thread at a time uses all of
- * them.
+ * Meshes of processes that are already in one job share its connections and threads, whatever makes them
+ * (docs/groups.md). With MESHCOLL_THREADS=single only meshes that the same thread has made share them, and one
+ * thread at a time uses all of these.
  *
  * Failure: a run that fails ends everything that runs on its mesh on this rank, with the same
  * error, and the mesh runs nothing more. Meshes that share connections, as sub-meshes and groups do with the
  * mesh that they were made from, fail together. The buffers of these runs must stay valid until
  * meshcoll_destroy: where a network card accesses them by RDMA, a peer may still read or write
- * them. All other ranks are told, and fail with an error that names the first cause, when they wait or make their
- * next call; so they are where a process ends or a machine cannot be reached (docs/faults.md).
+ * them. All other ranks are notified, and fail with an error that names the first cause when they wait or make
+ * their next call. The same holds if a process ends or a machine cannot be reached (docs/faults.md).
  * A call that is refused for its arguments leaves the mesh as it was if all ranks are refused it; if only
  * some are, the mesh fails.
  *
@@ -82,7 +82,7 @@ typedef enum {
 #define X(name, value, text) MESHCOLL_##name = value,
     MESHCOLL_STATUS_OTHERS(X)
 #undef X
-        MESHCOLL_OK = 0 /* the last has no comma behind it, in C89 and C++98 */
+        MESHCOLL_OK = 0 /* the last has no comma after it, in C89 and C++98 */
 } meshcoll_status_t;
 
 /** The collectives; their names in texts are "bcast", "reduce_scatter", …. */
@@ -528,8 +528,9 @@ MESHCOLL_API int meshcoll_testany(int n, meshcoll_request_t **requests, int *ind
 /** @name Groups of calls
  * @{ */
 /**
- * A group: calls on this mesh between begin and end, blocking or nonblocking, only store their
- * arguments. meshcoll_group_end starts them all and waits until all are complete. A call in a group
+ * A group of calls; meshcoll_create_group makes a group of ranks, which is something else. Calls on this mesh
+ * between begin and end, blocking or nonblocking, only store their arguments. meshcoll_group_end starts them all
+ * and waits until all are complete. A call in a group
  * returns at once, and a nonblocking one sets *request to NULL. Buffers, arrays and texts passed to
  * a call must stay valid until the end. The output of a call must not be a buffer of another call
  * in the same group.
@@ -560,17 +561,18 @@ MESHCOLL_API double meshcoll_request_predicted(const meshcoll_request_t *request
 
 /**
  * Writes a report for people: for each call this rank has run (collective, bytes, root, strategy),
- * why that strategy was chosen, and the predicted and measured time, phase by phase; of a call on
- * device memory how it ran there, and its time as a whole. Only complete requests count. *text is the caller's to free(). Not collective. ERR_INVALID_ARG if the mesh was
- * created without MESHCOLL_EXPLAIN or meshcoll_params_t.explain. meshcoll_destroy writes the report
- * of rank 0 to where that setting says.
+ * why that strategy was chosen, and the predicted and measured time, phase by phase; for a call on
+ * device memory how it ran there, and its time as a whole. Only complete requests count. *text is the
+ * caller's to free(). Not collective. ERR_INVALID_ARG if the mesh was created without MESHCOLL_EXPLAIN or
+ * meshcoll_params_t.explain. meshcoll_destroy writes the report of rank 0 to where that setting says.
  */
 MESHCOLL_API int meshcoll_explain(const meshcoll_t *mesh, char **text);
 
 /**
  * The payload bytes this rank has sent over links of dimension `dim` (0 = outermost) since the
  * handle was created, from device memory too, where launches of a captured graph are not counted. A
- * message between ranks that differ in several dimensions counts for the outermost. 0 if there is no such dimension.
+ * message between ranks that differ in several dimensions counts for the outermost. 0 if there is no such
+ * dimension.
  */
 MESHCOLL_API uint64_t meshcoll_bytes_sent(const meshcoll_t *mesh, int dim);
 

@@ -14,7 +14,7 @@ extern "C" {
 struct meshcoll;
 struct meshcoll_request;
 
-/** Of a receive: matches messages of any rank, and with any tag. */
+/** For a receive: messages of any rank, and with any tag. */
 enum { MESHCOLL_ANY_SOURCE = -1, MESHCOLL_ANY_TAG = -1 };
 
 /** What a receive has received. */
@@ -36,7 +36,7 @@ typedef struct {
  * bytes are compared. A count of 0 is allowed, with a NULL buffer.
  *
  * The functions with …_begin start and return; *request is the caller's until meshcoll_wait,
- * meshcoll_test or one of their kin returns its completion, as for meshcoll_begin. Until then the
+ * meshcoll_test or a similar function returns its completion, as for meshcoll_begin. Until then the
  * buffer belongs to the library. In a group they start at once. The others wait for completion.
  *
  * A send is complete when its buffer may be reused: a small message perhaps before it is received,
