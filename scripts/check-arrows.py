@@ -25,10 +25,9 @@ TRANSPORT = ["transport", "transport/shm/bytes", "transport/shm"]
 
 # room -> rooms whose headers it may include, besides its own and the public ones; each may use all before it
 RUNTIME = ["runtime/element", "runtime/bind", "runtime/place", "runtime/state", "runtime/pace", "runtime/execute",
-           "runtime/choose", "runtime/handle", "runtime/waits", "runtime/status", "runtime/progress",
-           "runtime/connect", "runtime/explain", "runtime/request", "runtime/message", "gpu/proxy", "gpu/mesh",
-           "gpu/launch", "runtime/check", "runtime/call", "runtime/api", "runtime/jobs", "runtime/create",
-           "runtime/family"]
+           "runtime/choose", "runtime/handle", "runtime/progress", "runtime/connect", "runtime/request",
+           "runtime/message", "gpu/proxy", "gpu/mesh", "gpu/launch", "runtime/check", "runtime/call",
+           "runtime/diagnose", "runtime/api", "runtime/jobs", "runtime/create", "runtime/family"]
 MAY = {
     "base": [],
     "base/system": ["base"],

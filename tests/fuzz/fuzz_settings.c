@@ -3,7 +3,7 @@
 #include "fuzz/fuzz.h"
 #include "runtime/create/create.h"
 #include "runtime/create/open.h"
-#include "runtime/explain/explain.h"
+#include "runtime/diagnose/explain.h"
 #include "runtime/jobs/close.h"
 
 enum { MOST_RANKS = 64 };

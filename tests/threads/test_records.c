@@ -4,8 +4,8 @@
  */
 #include "meeting.h"
 
+#include "runtime/diagnose/waits.h"
 #include "runtime/handle/handle.h"
-#include "runtime/waits/waits.h"
 
 #include <stdatomic.h>
 #include <unistd.h>

@@ -1,8 +1,8 @@
 /* What ranks wait for, as text; and whom a wait is blamed on, among made-up ranks and among ranks of
  * one process of which one makes no call. */
 #include "runtime/create/inproc.h"
-#include "runtime/waits/blame.h"
-#include "runtime/waits/board.h"
+#include "runtime/diagnose/blame.h"
+#include "runtime/diagnose/board.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

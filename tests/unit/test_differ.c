@@ -1,11 +1,11 @@
 /* A rank that waits, and was sent nothing, asks the one it waits for whether it is in another call of the same number.
  * Only that ends the mesh: not a rank that is late or ahead, or whose record is older than the wait. */
-#include "runtime/progress/differ.h"
+#include "runtime/diagnose/differ.h"
 
 #include "runtime/create/inproc.h"
+#include "runtime/diagnose/board.h"
+#include "runtime/diagnose/describe.h"
 #include "runtime/handle/request.h"
-#include "runtime/waits/board.h"
-#include "runtime/waits/describe.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

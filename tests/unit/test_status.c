@@ -1,5 +1,5 @@
 /* The report of meshcoll status, of made-up ranks. */
-#include "runtime/status/report.h"
+#include "runtime/diagnose/report.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>

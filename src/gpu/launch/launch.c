@@ -97,8 +97,8 @@ static int launch_captured(meshcoll_t *h, mc_gpu_program_t *p, const mc_gpu_plac
     const int status = launch_program(h, p, at);
     p->captured = p->captured || !status;
     h->captured = h->captured || !status;
-    if (h->explain && !status)
-        mc_explain_took(h->explain, at->record, -1);
+    if (h->hooks.took && !status)
+        h->hooks.took(h, at->record, -1);
     return status;
 }
 
@@ -114,7 +114,8 @@ static int launch_now(meshcoll_t *h, mc_gpu_program_t *p, const mc_gpu_place_t *
     int status = follow(gpu, at->stream);
     if (status)
         return status;
-    mc_gpu_timed_t *const timed = h->explain ? mc_gpu_times_begin(h, at->record, at->stream) : NULL;
+    mc_gpu_timed_t *const timed =
+        h->hooks.took ? mc_gpu_times_begin(h, at->record, at->stream) : NULL;
     status = launch_program(h, p, at);
     if (!status && p->schedule)
         status = mc_proxy_launch(gpu->end, p->schedule);

@@ -32,7 +32,7 @@ static void collect(const meshcoll_t *h)
         /* of a mesh that failed, kernels have given up */
         if (h->job->broken || result || cuda->event_elapsed(&milliseconds, t->begin, t->end))
             milliseconds = -1;
-        mc_explain_took(h->explain, t->call, milliseconds < 0 ? -1 : (double)milliseconds * 1e-3);
+        h->hooks.took(h, t->call, milliseconds < 0 ? -1 : (double)milliseconds * 1e-3);
         times->first = (times->first + 1) % MC_GPU_TIMED;
     }
 }
@@ -47,18 +47,18 @@ static void collect_all(const meshcoll_t *h)
 }
 
 int mc_gpu_record(meshcoll_t *h, const meshcoll_args_t *a, const mc_ranked_t *choice,
-                  const mc_gpu_program_t *p, mc_call_t **call)
+                  const mc_gpu_program_t *p, struct mc_call **call)
 {
     *call = NULL;
-    if (!h->explain)
+    if (!h->hooks.on_gpu)
         return MESHCOLL_OK;
     if (!h->gpu->times)
         h->gpu->times = calloc(1, sizeof *h->gpu->times);
     if (!h->gpu->times)
         return mc_fail_memory("times of launches");
-    h->explain->collect = collect_all;
+    h->hooks.collect = collect_all;
     const mc_on_gpu_t gpu = how(p);
-    return mc_explain_on_gpu(h, a, &choice->strategy, &gpu, call);
+    return h->hooks.on_gpu(h, a, &choice->strategy, &gpu, call);
 }
 
 /* Launches ---------------------------------------------------------------------------------------- */
@@ -73,13 +73,13 @@ static bool begin(mc_gpu_timed_t *t, mc_cu_stream_t stream)
     return t->begin && t->end && cuda->event_record(t->begin, stream) == 0;
 }
 
-mc_gpu_timed_t *mc_gpu_times_begin(const meshcoll_t *h, mc_call_t *call, mc_cu_stream_t stream)
+mc_gpu_timed_t *mc_gpu_times_begin(const meshcoll_t *h, struct mc_call *call, mc_cu_stream_t stream)
 {
     mc_gpu_times_t *const times = h->gpu->times;
     collect(h);
     mc_gpu_timed_t *const t = &times->launch[(times->first + times->n) % MC_GPU_TIMED];
     if (!call || times->n == MC_GPU_TIMED || !begin(t, stream)) {
-        mc_explain_took(h->explain, call, -1);
+        h->hooks.took(h, call, -1);
         return NULL;
     }
     t->call = call;
@@ -89,7 +89,7 @@ mc_gpu_timed_t *mc_gpu_times_begin(const meshcoll_t *h, mc_call_t *call, mc_cu_s
 void mc_gpu_times_end(const meshcoll_t *h, mc_gpu_timed_t *t, mc_cu_stream_t stream)
 {
     if (mc_cuda()->event_record(t->end, stream))
-        mc_explain_took(h->explain, t->call, -1);
+        h->hooks.took(h, t->call, -1);
     else
         h->gpu->times->n++;
 }

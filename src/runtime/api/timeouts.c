@@ -1,7 +1,7 @@
 /* The limits of how long requests may run. */
+#include "runtime/diagnose/board.h"
 #include "runtime/handle/request.h"
 #include "runtime/progress/callback.h"
-#include "runtime/waits/board.h"
 
 static int read_seconds(const char *function, double seconds, int64_t *ms)
 {

@@ -6,7 +6,6 @@
 #include "runtime/call/init.h"
 #include "runtime/call/staged.h"
 #include "runtime/call/start.h"
-#include "runtime/check/check.h"
 #include "runtime/handle/args.h"
 #include "runtime/handle/digest.h"
 #include "runtime/progress/callback.h"

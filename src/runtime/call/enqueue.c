@@ -6,7 +6,6 @@
 #include "gpu/mesh/open.h"
 #include "gpu/mesh/window.h"
 #include "runtime/call/staged.h"
-#include "runtime/check/check.h"
 #include "runtime/check/passing.h"
 #include "runtime/handle/args.h"
 #include "runtime/progress/callback.h"
@@ -60,18 +59,13 @@ static int compare(meshcoll_t *h, const mc_asked_t *asked, const mc_ranked_t *ch
     const struct meshcoll_registration *const w = h->gpu ? mc_gpu_window(h, a) : NULL;
     const bool in_place = a->collective == MESHCOLL_ALLTOALL && a->in == a->out;
     const uint64_t at = w ? (uint64_t)((const char *)a->out - w->buffer) : 0;
-    const mc_asking_t asking = {.args = a,
-                                .strategy = &choice->strategy,
-                                .number = asked->number.own,
-                                .on_device = true,
-                                .window = w ? w->number + 1u : 0,
-                                .window_at = w ? 2 * at + in_place : 0};
-    const mc_fingerprint_t f = mc_fingerprint_of(h, &asking);
-    mc_differ_t differ;
-    const int status = mc_check_wait(h, &f, asked->number.check, &differ);
-    if (status == MESHCOLL_ERR_MISMATCH && differ == MC_DIFFER_NUMBERS)
-        mc_failure_break(h, status);
-    return status;
+    const mc_description_t call = {.args = a,
+                                   .strategy = &choice->strategy,
+                                   .number = asked->number.own,
+                                   .on_device = true,
+                                   .window = w ? w->number + 1u : 0,
+                                   .window_at = w ? 2 * at + in_place : 0};
+    return h->hooks.compare_now(h, &call, asked->number.check);
 }
 
 static int choose(meshcoll_t *h, const mc_asked_t *asked, mc_ranked_t *choice)
@@ -79,7 +73,7 @@ static int choose(meshcoll_t *h, const mc_asked_t *asked, mc_ranked_t *choice)
     const int status = mc_cache_choose(h, &asked->args, false, choice);
     if (status)
         return mc_call_refused(h, &(mc_refused_t){asked->number, false, true}, status);
-    return asked->number.check ? compare(h, asked, choice) : MESHCOLL_OK;
+    return h->hooks.compare_now ? compare(h, asked, choice) : MESHCOLL_OK;
 }
 
 /* Do all ranks find the same? Then the call is refused, and the mesh goes on. */
@@ -197,11 +191,10 @@ static void release(meshcoll_request_t *r)
 static int record(meshcoll_t *h, const meshcoll_args_t *a, const mc_ranked_t *choice,
                   const mc_gpu_program_t *program, meshcoll_request_t *r)
 {
-    mc_call_t *call;
-    if (!h->explain)
-        return MESHCOLL_OK;
+    struct mc_call *call;
     const int status = mc_gpu_record(h, a, choice, program, &call);
-    return status ? status : mc_explain_watch_call(r, call);
+    r->watch = call;
+    return status;
 }
 
 int mc_device_request(meshcoll_t *h, const mc_asked_t *asked, const mc_call_memory_t *memory,
@@ -238,7 +231,7 @@ int mc_enqueue_request(meshcoll_request_t *r, void *stream)
                                   .out = r->operands.out,
                                   .stream = stream,
                                   .number = r->operation,
-                                  .record = r->watch ? r->watch->call : NULL};
+                                  .record = r->watch};
     const int status = check_place(r->mesh, "meshcoll_enqueue_request");
     return status ? mc_lead_refused(r->mesh, r->operation, true, status)
                   : launch(r->mesh, r->program, &place, true);

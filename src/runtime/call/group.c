@@ -24,7 +24,8 @@ static int open_group(meshcoll_t *h)
         return mc_fail_memory("a group");
     h->group->n = 0;
     h->group->failed = MESHCOLL_OK;
-    mc_seen_open(h, &h->group->seen);
+    if (h->hooks.group_opened)
+        h->group->number = h->hooks.group_opened(h);
     h->group_open = true;
     h->n_special++;
     return MESHCOLL_OK;
@@ -80,8 +81,10 @@ int mc_group_add(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier)
         status = mc_args_check(h, given, &asked.args);
     if (!status)
         status = mc_call_memory_refuse(h, &asked.args, "a group");
-    if (!status && h->checks)
-        status = mc_seen_add(h, &g->seen, &asked);
+    if (!status && h->hooks.group_added)
+        status = h->hooks.group_added(h, &(mc_description_t){.args = &asked.args,
+                                                             .number = asked.number.own,
+                                                             .is_barrier = is_barrier});
     if (!status && asked.args.count > 0)
         status = reserve(g);
     if (!status && asked.args.count > 0)
@@ -94,10 +97,11 @@ int mc_group_refuse(meshcoll_t *h, uint32_t number, int status)
 {
     mc_group_t *const g = h->group;
     const bool is_first = !g->failed;
-    mc_seen_refuse(h, &g->seen);
     if (is_first)
         g->failed = status;
-    if (!is_first || h->checks)
+    if (h->hooks.group_refused)
+        h->hooks.group_refused(h);
+    if (!is_first || h->hooks.group_refused)
         return status;
     return mc_failure_refused(h, g->n > 0 ? g->member[0].asked.number.own : number, false, status);
 }
@@ -110,8 +114,8 @@ void mc_group_drop(meshcoll_t *h)
         mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_destroy: the group was not ended");
     h->group_open = false;
     h->n_special--;
-    if (h->checks)
-        (void)mc_failure_refused(h, g->seen.number, false, status);
+    if (h->hooks.group_ends)
+        (void)mc_failure_refused(h, g->number, false, status);
     else if (!g->failed && g->n > 0)
         (void)mc_group_refuse(h, 0, status);
 }
@@ -120,7 +124,6 @@ void mc_group_free(meshcoll_t *h)
 {
     if (!h->group)
         return;
-    free(h->group->seen.call);
     free(h->group->member);
     free(h->group->request);
     free(h->group->first);
@@ -323,7 +326,7 @@ static int close_group(meshcoll_t *h)
     h->group_open = false;
     h->n_special--;
     g->n_requests = 0;
-    int status = h->checks && !h->job->broken ? mc_seen_compare(h, &g->seen) : MESHCOLL_OK;
+    int status = h->hooks.group_ends && !h->job->broken ? h->hooks.group_ends(h) : MESHCOLL_OK;
     if (g->failed && g->failed == h->job->broken) /* the mesh had failed */
         return mc_failure_told(h->job);
     if (g->failed)

@@ -11,7 +11,6 @@
 #ifndef MC_RUNTIME_GROUP_H
 #define MC_RUNTIME_GROUP_H
 
-#include "runtime/call/check_group.h"
 #include "runtime/call/start.h"
 
 typedef struct {
@@ -28,7 +27,7 @@ typedef struct mc_group {
     meshcoll_request_t **request;
     uint32_t *first;
     uint32_t n_requests;
-    mc_seen_t seen; /* where calls are checked */
+    uint32_t number; /* of its comparison, where calls are compared */
 } mc_group_t;
 
 /* Adds a call to the open group, and checks its arguments. */

@@ -3,7 +3,6 @@
 #include "gpu/launch/stage.h"
 #include "runtime/call/enqueue.h"
 #include "runtime/call/staged.h"
-#include "runtime/check/check.h"
 #include "runtime/check/passing.h"
 #include "runtime/handle/args.h"
 #include "runtime/handle/digest.h"
@@ -44,11 +43,11 @@ static int init(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier, mc_num
     int status = mc_cache_choose(h, a, is_barrier, &best);
     if (status)
         return refuse(h, number, status);
-    const mc_asking_t asking = {
+    const mc_description_t call = {
         .args = a, .strategy = &best.strategy, .number = number.own, .is_barrier = is_barrier};
-    h->asking = h->checks ? NULL : &asking; /* compared below, by all ranks */
+    h->making = &call;
     status = mc_request_create(h, a, &best, &r);
-    h->asking = NULL;
+    h->making = NULL;
     if (status)
         return refuse(h, number, status);
     r->persistent = true;
@@ -56,10 +55,8 @@ static int init(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier, mc_num
     mc_request_sign(r, mc_digest_of(h, a, is_barrier));
     r->workspace = &r->own;
     status = mc_lead_persistent(r, a);
-    if (!status && h->checks) {
-        const mc_fingerprint_t f = mc_fingerprint_of(h, &asking);
-        status = mc_check_begin(r, &f, number.check);
-    }
+    if (!status && h->hooks.compare)
+        status = h->hooks.compare(r, &call, number.check);
     if (!status && !r->why)
         status = bind(r, a, number.counts);
     if (status) {

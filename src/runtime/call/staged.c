@@ -1,7 +1,7 @@
 #include "runtime/call/staged.h"
 
 #include "gpu/launch/stage.h"
-#include "runtime/check/check.h"
+#include "runtime/request/leads.h"
 #include "runtime/request/request.h"
 
 /* Peers learn it, as of any call that is refused. */

@@ -1,23 +1,11 @@
 #include "runtime/call/start.h"
 
-#include "runtime/check/check.h"
 #include "runtime/check/passing.h"
 #include "runtime/handle/digest.h"
 #include "runtime/progress/failure.h"
 #include "runtime/request/cache.h"
 #include "runtime/request/leads.h"
 #include "runtime/request/numbers.h"
-
-/* Has the call compared with those of other ranks; one of a group already is. */
-static int compare(meshcoll_t *h, const mc_asked_t *asked, meshcoll_request_t *r)
-{
-    const mc_asking_t asking = {.args = &asked->args,
-                                .strategy = &r->choice.strategy,
-                                .number = asked->number.own,
-                                .is_barrier = asked->is_barrier};
-    const mc_fingerprint_t f = mc_fingerprint_of(h, &asking);
-    return mc_check_begin(r, &f, asked->number.check);
-}
 
 /* Binds a request to a call's arguments, and for an alltoallv to the sizes of the blocks that pass
  * this rank. */
@@ -81,15 +69,14 @@ int mc_call_start(meshcoll_t *h, const mc_asked_t *asked, meshcoll_request_t **r
     const uint64_t kind = kind_of(h, asked);
     mc_choice_entry_t choice;
     meshcoll_request_t *r;
+    mc_description_t call = {
+        .args = a, .number = asked->number.own, .is_barrier = asked->is_barrier};
     int status = mc_cache_look(h, a, asked->is_barrier, &choice);
     if (!status) {
-        const mc_asking_t asking = {.args = a,
-                                    .strategy = &choice.best.strategy,
-                                    .number = asked->number.own,
-                                    .is_barrier = asked->is_barrier};
-        h->asking = h->checks ? NULL : &asking; /* compared below, by all ranks */
+        call.strategy = &choice.best.strategy;
+        h->making = &call;
         status = mc_cache_serve(h, a, &choice, kind != MC_KIND_ONCE, asked->number.own, &r);
-        h->asking = NULL;
+        h->making = NULL;
     }
     if (status) {
         if (asked->staging)
@@ -100,7 +87,8 @@ int mc_call_start(meshcoll_t *h, const mc_asked_t *asked, meshcoll_request_t **r
     mc_request_sign(r, mc_digest_of(h, a, asked->is_barrier));
     if (!h->checks) /* the comparison bounds the lead, and calls that it ends count differently */
         mc_lead_call(h, mc_lead_bytes(h, a), r);
-    status = asked->number.check ? compare(h, asked, r) : MESHCOLL_OK;
+    if (h->hooks.compare)
+        status = h->hooks.compare(r, &call, asked->number.check);
     if (!status && !r->why)
         status = bind(asked, r);
     if (status)

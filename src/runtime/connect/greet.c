@@ -1,7 +1,6 @@
 #include "runtime/connect/greet.h"
 
 #include "runtime/execute/flush.h"
-#include "runtime/handle/fingerprint.h"
 #include "runtime/handle/request.h"
 #include "runtime/progress/busy.h"
 #include "runtime/progress/callback.h"
@@ -11,7 +10,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* In the first round each end sends the fingerprint of the call for which it connects, and receives
+/* In the first round each end sends what its job has to say of the call for which it connects (hooks.h), and receives
  * the other's. In the second one each sends a byte, which confirms that it has received the first. */
 enum { ROUNDS = 2 };
 
@@ -28,7 +27,7 @@ typedef struct greeting greeting_t;
 typedef struct {
     mc_io_t io; /* first */
     greeting_t *greeting;
-    mc_fingerprint_t asks; /* of this end */
+    mc_greeting_note_t note; /* of this end */
     char byte;
     mc_span_t span;
 } end_t;
@@ -57,7 +56,7 @@ static int post(const mc_job_t *job, greeting_t *g, bool sends)
     end_t *const end = sends ? &g->send : &g->recv;
     const mc_transport_ops_t *const ops = g->peer->transport->ops;
     const int32_t from = sends ? job->rank : g->peer->rank;
-    end->span = g->round == 0 ? (mc_span_t){&end->asks, sizeof end->asks}
+    end->span = g->round == 0 ? (mc_span_t){&end->note, sizeof end->note}
                               : (mc_span_t){&end->byte, sizeof end->byte};
     const mc_message_t m = {.tag = mc_tag(from, MC_TAG_GREETING, g->round),
                             .span = &end->span,
@@ -99,26 +98,6 @@ static int process_messages(const mc_job_t *job)
     return MESHCOLL_OK;
 }
 
-/* Disagreement ----------------------------------------------------------------------------------- */
-
-/* The ends may connect at different calls. Each of two calls with one number must be the same. */
-static int compare(const mc_job_t *job, const greeting_t *g)
-{
-    enum { ROOM = 400 };
-    char buffer[ROOM];
-    mc_text_t text = mc_text(buffer, sizeof buffer);
-    if (mc_fingerprint_agree(&g->send.asks, &g->recv.asks))
-        return MESHCOLL_OK;
-    const int32_t own = mc_comm_rank_of(&job->order, job->rank);
-    const int32_t peers = mc_comm_rank_of(&job->order, g->peer->rank);
-    const bool first = own < peers; /* so that both ends say the same */
-    const int32_t rank[] = {first ? own : peers, first ? peers : own};
-    const mc_fingerprint_t asks[] = {first ? g->send.asks : g->recv.asks,
-                                     first ? g->recv.asks : g->send.asks};
-    mc_fingerprint_tell(asks, rank, 2, &text);
-    return mc_fail(MESHCOLL_ERR_MISMATCH, "%s", buffer);
-}
-
 /* Flushes ---------------------------------------------------------------------------------------- */
 
 /* Completes and frees the greetings that the complete flush of a transport covers. Only now, as the
@@ -132,7 +111,7 @@ static int complete(mc_job_t *job, const mc_transport_t *t)
             at = &g->next;
             continue;
         }
-        const int status = compare(job, g);
+        const int status = job->hooks->meets(job, g->peer->rank, &g->send.note, &g->recv.note);
         if (status)
             return status;
         g->peer->greeted = true;
@@ -273,7 +252,7 @@ static greeting_t *new_greeting(const meshcoll_t *h, mc_peer_t *peer)
         return NULL;
     }
     g->peer = peer;
-    g->send.asks = mc_fingerprint_of(h, h->asking);
+    h->job->hooks->introduces(h, &g->send.note);
     g->send.greeting = g->recv.greeting = g;
     g->send.io.finished = g->recv.io.finished = &greeter->finished;
     g->next = greeter->first;

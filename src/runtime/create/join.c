@@ -1,10 +1,10 @@
 #include "runtime/create/join.h"
 
 #include "runtime/create/open.h"
+#include "runtime/diagnose/board.h"
 #include "runtime/jobs/close.h"
 #include "runtime/jobs/jobs.h"
 #include "runtime/progress/threads.h"
-#include "runtime/waits/board.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,13 +1,13 @@
 #include "runtime/create/open.h"
 
 #include "gpu/cuda/driver.h"
-#include "runtime/explain/explain.h"
+#include "runtime/diagnose/board.h"
+#include "runtime/diagnose/diagnose.h"
 #include "runtime/jobs/jobs.h"
 #include "runtime/progress/failure.h"
 #include "runtime/progress/progress_thread.h"
 #include "runtime/request/leads.h"
 #include "runtime/request/request.h"
-#include "runtime/waits/board.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -49,12 +49,12 @@ static int open_shared(const mc_mesh_t *mesh, int32_t rank, const mc_settings_t 
     j->mesh = *mesh;
     j->alarm = &mc_no_alarm;
     j->ended = mc_request_ended;
-    int status = mc_waits_open(j);
+    int status = mc_diagnose_open_job(j);
     if (!status)
         status = mc_threads_open(j, settings);
     if (status) {
         if (j->board)
-            mc_waits_close(j);
+            mc_diagnose_close_job(j);
         free(j);
         return status;
     }
@@ -70,13 +70,11 @@ static int open_own(meshcoll_t *h, const mc_settings_t *settings)
     if (!status)
         status = read_switch("MESHCOLL_REPRODUCIBLE", settings->reproducible, &h->reproducible);
     if (!status)
-        status = read_switch("MESHCOLL_CHECK", settings->check, &h->checks);
-    if (!status)
         status = read_timeout(settings->timeout, &h->timeout_ms);
     if (!status)
         status = mc_choice_init(&h->choice, settings, &h->mesh);
     if (!status)
-        status = mc_explain_create(settings, &h->explain);
+        status = mc_diagnose_open(h, settings);
     return status;
 }
 
@@ -96,7 +94,7 @@ int mc_handle_open(const mc_mesh_t *mesh, int32_t rank, const mc_settings_t *set
     if (!status && !job)
         status = open_shared(mesh, rank, settings, &h->job);
     if (status) {
-        mc_explain_destroy(h->explain);
+        mc_diagnose_close(h);
         mc_links_free(&h->links);
         free(h);
         return status;

@@ -2,12 +2,12 @@
 
 #include "job/monitor/monitor.h"
 #include "runtime/create/tuned.h"
+#include "runtime/diagnose/ask.h"
+#include "runtime/diagnose/serve.h"
 #include "runtime/jobs/jobs.h"
 #include "runtime/place/places.h"
 #include "runtime/place/topology.h"
 #include "runtime/progress/threads.h"
-#include "runtime/status/ask.h"
-#include "runtime/status/serve.h"
 
 #include <stdlib.h>
 #include <string.h>

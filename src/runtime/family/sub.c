@@ -2,10 +2,10 @@
 
 #include "runtime/connect/connections.h"
 #include "runtime/create/open.h"
+#include "runtime/diagnose/board.h"
 #include "runtime/family/agree.h"
 #include "runtime/jobs/close.h"
 #include "runtime/progress/failure.h"
-#include "runtime/waits/board.h"
 
 #include <stdlib.h>
 #include <string.h>

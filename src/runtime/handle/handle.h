@@ -5,6 +5,7 @@
 #include "mesh/link/link.h"
 #include "runtime/choose/choice.h"
 #include "runtime/execute/executor.h"
+#include "runtime/handle/hooks.h"
 #include "runtime/handle/job.h"
 #include "runtime/handle/lead.h"
 
@@ -39,9 +40,9 @@ struct meshcoll {
     char text_room[MC_MESH_TEXT];
     mc_links_t links;
     bool reproducible;
-    bool checks; /* MESHCOLL_CHECK: all ranks compare each call (check/check.h) */
-    const struct mc_asking
-        *asking;              /* the call being made, for greetings (fingerprint.h); else NULL */
+    struct mc_checks *checks;       /* MESHCOLL_CHECK; NULL: calls are not compared */
+    const mc_description_t *making; /* the call for which connections may be made; NULL: none */
+    mc_hooks_t hooks;
     mc_numbering_t numbering; /* how the communicator's ranks lie on the mesh */
 
     mc_job_t *job;

@@ -74,6 +74,7 @@ struct mc_job {
     int64_t check_at;           /* ms; time of the next check that peers are alive (failure.h) */
     bool misses_peer;           /* the last look found a peer gone */
 
+    const mc_job_hooks_t *hooks;
     struct mc_board *board; /* what this rank waits for (runtime/waits) */
     struct mc_serve *serve; /* tells meshcoll status; NULL: does not */
     mc_ask_t ask;           /* rank is NULL: other ranks cannot be asked */

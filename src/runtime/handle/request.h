@@ -22,13 +22,13 @@ typedef struct {
     mc_choice_key_t key; /* of its choice; `strategy` tells only whether there was one */
 } mc_cached_t;
 
-/* What looks at a running request have seen (waits/board.h); times in ms. */
+/* What looks at a running request have seen (diagnose/board.h); times in ms. */
 typedef struct {
     int64_t looked; /* at the last look; 0: none yet in this run */
     int64_t moved;  /* at its last progress */
     int64_t waited; /* for so long so far */
     uint64_t mark;  /* see mc_wait_mark */
-    bool differs;   /* there was a message of another call (progress/differ.h) */
+    bool differs;   /* there was a message of another call (diagnose/differ.h) */
 } mc_watched_t;
 
 struct meshcoll_request {
@@ -66,12 +66,13 @@ struct meshcoll_request {
     int64_t limit_ms;                             /* of a run; 0: the mesh's; negative: none */
     int status;                                   /* status of the last run */
     const char *why; /* text of an error of this request alone; NULL: its errors end the mesh */
-    struct mc_watch *watch;       /* records for meshcoll_explain; NULL: none */
+    void *
+        watch; /* what a hook keeps of it, which begins with a timeline if it has a plan; NULL: nothing */
     meshcoll_callback_t callback; /* called by the notify function mc_callback_due */
     void *callback_context;
     /* The exchange of counts that it waits for to be bound, or that it runs (check/passing.h). */
     struct mc_exchange *exchange;
-    /* MESHCOLL_CHECK: the comparison that it waits for, or that it runs (check/check.h). */
+    /* MESHCOLL_CHECK: the comparison that it waits for, or that it runs (diagnose/check.h). */
     struct mc_check *check;
     int status_of_check; /* of the last one that has ended */
     char *mismatch;      /* its sentence; `why` then */
@@ -93,7 +94,7 @@ struct meshcoll_request {
     int (*after)(meshcoll_request_t *request);
     /* How to progress what is not a plan's run, while executor.state is PENDING; else NULL. */
     int (*advance)(meshcoll_request_t *request);
-    /* How to describe what it waits for, where it is no run of a plan. */
+    /* How to describe what it waits for, where it is no run of a plan; `peer` is a rank of the mesh there. */
     void (*describe)(const meshcoll_request_t *request, struct mc_wait *wait);
     mc_watched_t watched;
 };

@@ -6,7 +6,10 @@
 #include "job/monitor/monitor.h"
 #include "runtime/call/group.h"
 #include "runtime/connect/greet.h"
-#include "runtime/explain/explain.h"
+#include "runtime/diagnose/board.h"
+#include "runtime/diagnose/diagnose.h"
+#include "runtime/diagnose/serve.h"
+#include "runtime/handle/wait.h"
 #include "runtime/jobs/jobs.h"
 #include "runtime/message/talk.h"
 #include "runtime/progress/busy.h"
@@ -15,9 +18,6 @@
 #include "runtime/progress/progress_thread.h"
 #include "runtime/request/cache.h"
 #include "runtime/request/leads.h"
-#include "runtime/status/serve.h"
-#include "runtime/waits/board.h"
-#include "runtime/waits/waits.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -47,6 +47,8 @@ static uint32_t give_up(meshcoll_request_t *list)
         next = r->next_of_all;
         n += r->running;
         mc_busy_unlist(r);
+        if (r->watch)
+            r->mesh->hooks.freed(r);
         r->mesh = NULL;
         if (r->running)
             r->status = MESHCOLL_ERR_INVALID_ARG;
@@ -66,7 +68,7 @@ static uint32_t free_own(meshcoll_t *h)
     mc_lead_close(h);
     const uint32_t n = give_up(h->all);
     mc_gpu_close(h);
-    mc_explain_destroy(h->explain);
+    mc_diagnose_close(h);
     mc_links_free(&h->links);
     free(h->own_counts);
     mc_cache_free_memory(h);
@@ -130,7 +132,7 @@ void mc_job_free(mc_job_t *job)
     const uint32_t n = free_all(job->meshes) + free_all(job->lingering);
     mc_gpu_alarm_close(job);
     mc_talk_free(job);
-    mc_waits_close(job);
+    mc_diagnose_close_job(job);
     free(job->family);
     free(job->addresses);
     free(job->peer);
@@ -249,8 +251,7 @@ static bool destroy_one(meshcoll_t *h, bool dropped)
         mc_job_unlock(job);
         return false;
     }
-    if (h->explain)
-        mc_explain_print(h);
+    mc_diagnose_report(h);
     if (!h->root_rank)
         forget_oob(job);
     mc_jobs_reopen(job);
@@ -393,8 +394,7 @@ static void destroy_last(meshcoll_t *mesh, bool dropped)
     mc_greet_finish(job);
     let_others_hear(job);
     mc_threads_close(job);
-    if (mesh->explain)
-        mc_explain_print(mesh);
+    mc_diagnose_report(mesh);
     if (job->free_context)
         job->free_context(job->oob.context);
     forget_group(mesh, dropped);

@@ -1,10 +1,10 @@
 #include "runtime/message/transfer.h"
 
 #include "runtime/connect/connections.h"
+#include "runtime/handle/wait.h"
 #include "runtime/progress/busy.h"
 #include "runtime/progress/progress.h"
 #include "runtime/progress/threads.h"
-#include "runtime/waits/describe.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -108,7 +108,7 @@ static void describe(const meshcoll_request_t *r, mc_wait_t *wait)
     wait->tag = t->tag;
     wait->bytes = t->bytes;
     wait->message = t->got.bytes;
-    mc_wait_set_peer(r->mesh, matched ? t->from : t->peer, wait);
+    wait->peer = matched ? t->from : t->peer;
 }
 
 mc_transfer_t *mc_transfer_take(meshcoll_t *h)

@@ -3,8 +3,6 @@
 #include "job/monitor/monitor.h"
 #include "runtime/handle/request.h"
 #include "runtime/progress/busy.h"
-#include "runtime/progress/differ.h"
-#include "runtime/waits/board.h"
 
 #include <stdio.h>
 #include <time.h>
@@ -36,7 +34,7 @@ static void break_now(mc_job_t *job, int status)
     for (int32_t i = 0; i < job->n_polled; i++)
         if (job->polled[i]->ops->abandon)
             job->polled[i]->ops->abandon(job->polled[i], job->why);
-    mc_waits_break(job);
+    job->hooks->broke(job);
     fail_running(job);
     job->n_polled = 0; /* last: until here, dropping flushes used them */
 }
@@ -343,7 +341,7 @@ void mc_failure_look(mc_job_t *job)
     const bool one_sided = !told && find_one_sided(job, &news);
     int status = told || one_sided ? news.status : check_peers(job);
     if (!status)
-        status = mc_differ_check(job);
+        status = job->hooks->differs(job);
     job->misses_peer = status != MESHCOLL_OK;
     /* What a peer wrote before it ended may have come since the last poll, so it fails at the second
      * look: there is a poll in between. */
@@ -352,9 +350,7 @@ void mc_failure_look(mc_job_t *job)
         return;
     }
     if (!status)
-        status = mc_differ_ask(job, now);
-    if (!status)
-        status = mc_waits_look(job, now);
+        status = job->hooks->watches(job, now);
     if (told || one_sided)
         break_with(job, &news);
     else if (status)

@@ -1,6 +1,5 @@
 #include "runtime/request/cache.h"
 
-#include "runtime/explain/explain.h"
 #include "runtime/handle/args.h"
 #include "runtime/request/choose_call.h"
 
@@ -317,7 +316,7 @@ int mc_cache_bind(meshcoll_request_t *r, const meshcoll_args_t *a, const mc_pass
     if (!r->workspace)
         return MESHCOLL_ERR_NO_MEMORY;
     if (r->watch)
-        mc_explain_forced(r, a->strategy);
+        r->mesh->hooks.binds(r, a);
     return mc_request_bind(r, &operands);
 }
 

@@ -108,14 +108,14 @@ static int create(meshcoll_t *h, meshcoll_request_t **barrier)
                                   .count = MC_COUNT(x->compared),
                                   .datatype = MESHCOLL_INT64,
                                   .op = MESHCOLL_MAX};
-    struct mc_explain *const explain = h->explain;
     mc_ranked_t best;
     int status = choose(h, &best);
     if (status)
         return status;
-    h->explain = NULL;
+    const mc_hooks_t hooks = h->hooks;
+    h->hooks.made = NULL;
     status = mc_request_create(h, &args, &best, &x);
-    h->explain = explain;
+    h->hooks = hooks;
     if (status)
         return status;
     x->workspace = &x->own;

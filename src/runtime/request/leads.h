@@ -3,6 +3,7 @@
 #ifndef MC_REQUEST_LEADS_H
 #define MC_REQUEST_LEADS_H
 
+#include "runtime/request/numbers.h"
 #include "runtime/request/request.h"
 
 /* Prepares the lead of the calls of a mesh. */
@@ -33,6 +34,19 @@ int mc_lead_agree(meshcoll_t *h);
 /* As mc_failure_refused. Where graphs hold calls of the mesh, which start unseen, this rank waits for the others at
  * once. */
 int mc_lead_refused(meshcoll_t *h, uint32_t number, bool persistent, int status);
+
+/* A call that was refused; `waits`: until the others know. */
+typedef struct mc_refused {
+    mc_numbers_t number;
+    bool persistent, waits;
+} mc_refused_t;
+/* To be called when a call was refused with `status`, which it returns with its text. The other ranks are told: they
+ * fail while they wait in that call, unless calls are compared. */
+static inline int mc_call_refused(meshcoll_t *h, const mc_refused_t *refused, int status)
+{
+    return h->hooks.refused ? h->hooks.refused(h, refused, status)
+                            : mc_lead_refused(h, refused->number.own, refused->persistent, status);
+}
 
 /* Gives a persistent request a lead of its own. */
 int mc_lead_persistent(meshcoll_request_t *r, const meshcoll_args_t *a);

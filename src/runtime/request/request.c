@@ -1,14 +1,12 @@
 #include "runtime/request/request.h"
 
 #include "runtime/connect/connections.h"
-#include "runtime/explain/explain.h"
 #include "runtime/handle/args.h"
 #include "runtime/progress/busy.h"
 #include "runtime/progress/failure.h"
 #include "runtime/progress/progress.h"
 #include "runtime/progress/threads.h"
 #include "runtime/progress/wait.h"
-#include "runtime/waits/board.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -89,7 +87,7 @@ int mc_request_bind(meshcoll_request_t *r, const mc_operands_t *operands)
         return status;
     mc_executor_bind(&r->executor, r->workspace->base ? r->workspace->base + scratch : NULL);
     r->operands = *operands;
-    return r->watch ? mc_explain_bound(r) : MESHCOLL_OK;
+    return r->watch ? r->mesh->hooks.bound(r) : MESHCOLL_OK;
 }
 
 int mc_request_move(meshcoll_request_t *r, const void *in, void *out)
@@ -191,8 +189,8 @@ int mc_request_plan(meshcoll_request_t *r, const meshcoll_args_t *args)
     int status = make_plan(r);
     if (!status)
         status = init_executor(r);
-    if (!status && r->mesh->explain)
-        status = mc_explain_watch(r, args->strategy);
+    if (!status && r->mesh->hooks.made)
+        status = r->mesh->hooks.made(r, args);
     if (status)
         drop_plan(r);
     return status;
@@ -226,9 +224,10 @@ static void free_memory(mc_workspace_t *workspace)
 void mc_request_destroy(meshcoll_request_t *r)
 {
     mc_list_remove(&r->ready.node);
+    if (r->watch && r->mesh)
+        r->mesh->hooks.freed(r);
     if (r->mesh)
         mc_request_unlist(r);
-    mc_explain_forget(r->watch);
     drop_plan(r);
     if (r->workspace != &r->own)
         free_memory(r->workspace);
@@ -296,9 +295,9 @@ static void note_failure(meshcoll_request_t *r)
 void mc_request_ended(meshcoll_request_t *r)
 {
     if (r->watched.looked != 0)
-        mc_waits_forget(r->mesh->job, r);
+        r->mesh->job->hooks->ended(r);
     if (r->watch && r->status == MESHCOLL_OK)
-        mc_explain_ran(r);
+        r->mesh->hooks.ran(r);
     if (r->after && r->status == MESHCOLL_OK)
         r->status = r->after(r);
     if (r->status < 0)
@@ -361,7 +360,7 @@ int mc_request_start(meshcoll_request_t *r)
         return MESHCOLL_OK;
     }
     if (r->watch)
-        mc_explain_ran(r);
+        r->mesh->hooks.ran(r);
     if (r->after)
         r->status = r->after(r);
     return r->status < 0 ? fail_start(r) : MESHCOLL_OK;
@@ -369,7 +368,7 @@ int mc_request_start(meshcoll_request_t *r)
 
 void mc_request_record(meshcoll_request_t *r, mc_timeline_t *timeline)
 {
-    r->executor.timeline = timeline || !r->watch ? timeline : &r->watch->timeline;
+    r->executor.timeline = timeline ? timeline : r->watch;
 }
 
 /* A run may be complete as soon as it has started. */

@@ -1,6 +1,6 @@
 #include "tools/status/status.h"
 
-#include "runtime/status/name.h"
+#include "runtime/diagnose/name.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* Explain: its setting, and the samples of each run. */
-#include "runtime/explain/explain.h"
+#include "runtime/diagnose/explain.h"
 
 #include "runtime/handle/args.h"
 
@@ -120,7 +120,7 @@ static mc_call_t head_of(const meshcoll_t *h, const meshcoll_args_t *a, bool equ
                        .aligned = aligned};
 }
 
-static mc_call_t head_of_request(const meshcoll_request_t *r)
+static mc_call_t head_of_request(const meshcoll_request_t *r, bool forced)
 {
     const meshcoll_args_t args = {.collective = r->collective,
                                   .root = r->root,
@@ -128,7 +128,7 @@ static mc_call_t head_of_request(const meshcoll_request_t *r)
                                   .count = r->operands.count,
                                   .datatype = r->operands.datatype,
                                   .op = r->operands.op};
-    mc_call_t head = head_of(r->mesh, &args, !r->operands.out_counts, r->watch->forced);
+    mc_call_t head = head_of(r->mesh, &args, !r->operands.out_counts, forced);
     head.strategy = r->choice.strategy;
     return head;
 }
@@ -178,8 +178,9 @@ static int find_call(mc_explain_t *e, const mc_call_t *head, mc_call_t **call)
 
 int mc_explain_bound(meshcoll_request_t *r)
 {
-    const mc_call_t head = head_of_request(r);
-    return find_call(r->mesh->explain, &head, &r->watch->call);
+    mc_watch_t *const watch = r->watch;
+    const mc_call_t head = head_of_request(r, watch->forced);
+    return find_call(r->mesh->explain, &head, &watch->call);
 }
 
 int mc_explain_on_gpu(meshcoll_t *h, const meshcoll_args_t *args, const mc_strategy_t *strategy,
@@ -191,17 +192,7 @@ int mc_explain_on_gpu(meshcoll_t *h, const meshcoll_args_t *args, const mc_strat
     return find_call(h->explain, &head, call);
 }
 
-int mc_explain_watch_call(meshcoll_request_t *r, mc_call_t *call)
-{
-    mc_watch_t *const watch = calloc(1, sizeof *watch);
-    if (!watch)
-        return mc_fail_memory("the record of a request");
-    watch->call = call;
-    r->watch = watch;
-    return MESHCOLL_OK;
-}
-
-int mc_explain_watch(meshcoll_request_t *r, const char *strategy)
+int mc_explain_made(meshcoll_request_t *r, const meshcoll_args_t *args)
 {
     mc_watch_t *const watch = calloc(1, sizeof *watch);
     if (!watch)
@@ -211,24 +202,29 @@ int mc_explain_watch(meshcoll_request_t *r, const char *strategy)
         free(watch);
         return status;
     }
-    watch->forced = strategy;
+    watch->forced = args->strategy;
     r->watch = watch;
     r->executor.timeline = &watch->timeline;
     return MESHCOLL_OK;
 }
 
-void mc_explain_forced(meshcoll_request_t *r, const char *strategy)
+void mc_explain_binds(meshcoll_request_t *r, const meshcoll_args_t *args)
 {
-    if (r->watch->forced == (strategy != NULL))
+    mc_watch_t *const watch = r->watch;
+    if (watch->forced == (args->strategy != NULL))
         return;
-    r->watch->forced = strategy;
+    watch->forced = args->strategy;
     mc_request_unbind(r); /* a different call */
 }
 
-void mc_explain_forget(mc_watch_t *watch)
+/* On device memory it has no plan, and what is kept of it is a call. */
+void mc_explain_freed(meshcoll_request_t *r)
 {
+    mc_watch_t *const watch = r->plan ? r->watch : NULL;
+    r->watch = NULL;
     if (!watch)
         return;
+    r->executor.timeline = NULL;
     mc_timeline_free(&watch->timeline);
     free(watch);
 }
@@ -291,7 +287,7 @@ static double *add_run(mc_call_t *call, double seconds)
 
 void mc_explain_ran(meshcoll_request_t *r)
 {
-    mc_call_t *const call = r->watch->call;
+    mc_call_t *const call = ((const mc_watch_t *)r->watch)->call;
     /* the timeline of a benchmark, where it records the request too */
     const mc_timeline_t *const timeline = r->executor.timeline;
     if (!call) {
@@ -302,10 +298,10 @@ void mc_explain_ran(meshcoll_request_t *r)
     mc_explain_phases(r->plan, timeline, call->strategy.n_phases, phases);
 }
 
-void mc_explain_took(mc_explain_t *e, mc_call_t *call, double seconds)
+void mc_explain_took(const meshcoll_t *h, mc_call_t *call, double seconds)
 {
     if (!call)
-        e->n_left_out++;
+        h->explain->n_left_out++;
     else if (seconds < 0)
         call->n_untimed++;
     else

@@ -3,8 +3,8 @@
 #ifndef MC_WAITS_BOARD_H
 #define MC_WAITS_BOARD_H
 
+#include "runtime/diagnose/waits.h"
 #include "runtime/handle/request.h"
-#include "runtime/waits/waits.h"
 
 /* Opens the board of a job. ERR_NO_MEMORY. */
 int mc_waits_open(mc_job_t *job);
@@ -19,7 +19,7 @@ int mc_waits_look(mc_job_t *job, int64_t now);
 /* How long a request may be waited for, in ms; 0: for ever. */
 int64_t mc_waits_limit(const meshcoll_request_t *r);
 /* A request that was looked at has ended. */
-void mc_waits_forget(const mc_job_t *job, const meshcoll_request_t *ended);
+void mc_waits_forget(const meshcoll_request_t *ended);
 /* The job has failed: what it waited for then stays on the board. */
 void mc_waits_break(const mc_job_t *job);
 

@@ -2,14 +2,12 @@
 #ifndef MC_WAITS_DESCRIBE_H
 #define MC_WAITS_DESCRIBE_H
 
+#include "runtime/diagnose/waits.h"
 #include "runtime/handle/request.h"
-#include "runtime/waits/waits.h"
 
 /* Describes a running request but for its times. */
 void mc_wait_describe(const meshcoll_request_t *r, mc_wait_t *wait);
-/* Fills in the peer, a mesh rank of the mesh. */
-void mc_wait_set_peer(const meshcoll_t *h, int32_t rank, mc_wait_t *wait);
-/* The same of a rank of the job. */
+/* Fills in the peer, a rank of the job. */
 void mc_wait_set_root_peer(const meshcoll_t *h, int32_t rank, mc_wait_t *wait);
 /* Where a rank of the job is. */
 mc_wait_place_t mc_wait_place(const mc_job_t *job, int32_t rank);

@@ -1,6 +1,6 @@
-#include "runtime/status/report.h"
+#include "runtime/diagnose/report.h"
 
-#include "runtime/waits/blame.h"
+#include "runtime/diagnose/blame.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "runtime/waits/blame.h"
+#include "runtime/diagnose/blame.h"
 
 #include "transport/transport.h"
 

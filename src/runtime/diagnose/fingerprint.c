@@ -1,23 +1,13 @@
-#include "runtime/handle/fingerprint.h"
+#include "runtime/diagnose/fingerprint.h"
 
+#include "base/hash.h"
 #include "compose/algorithms/placement.h"
 
 #include <string.h>
 
-/* Hashes: FNV-1a. */
-static const uint64_t hash_start = UINT64_C(0xcbf29ce484222325);
-
-static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t n)
-{
-    const unsigned char *const at = bytes;
-    for (size_t i = 0; i < n; i++)
-        hash = (hash ^ at[i]) * UINT64_C(0x100000001b3);
-    return hash;
-}
-
 static uint64_t hash_text(const char *text)
 {
-    return hash_bytes(hash_start, text, strlen(text));
+    return mc_fnv(MC_FNV_START, text, strlen(text));
 }
 
 /* Taking ----------------------------------------------------------------------------------------- */
@@ -53,7 +43,7 @@ static void take_counts(const meshcoll_t *h, const meshcoll_args_t *a, mc_finger
     }
     f->count = a->count;
     if (a->counts)
-        f->blocks = hash_bytes(hash_start, a->counts, (size_t)h->mesh.size * sizeof *a->counts);
+        f->blocks = mc_fnv(MC_FNV_START, a->counts, (size_t)h->mesh.size * sizeof *a->counts);
 }
 
 static void take_args(const meshcoll_t *h, const meshcoll_args_t *a, mc_fingerprint_t *f)
@@ -68,22 +58,22 @@ static void take_args(const meshcoll_t *h, const meshcoll_args_t *a, mc_fingerpr
     take_counts(h, a, f);
 }
 
-mc_fingerprint_t mc_fingerprint_of(const meshcoll_t *h, const mc_asking_t *asking)
+mc_fingerprint_t mc_fingerprint_of(const meshcoll_t *h, const mc_description_t *call)
 {
-    if (!asking)
+    if (!call)
         return empty(h, MC_ASKS_NONE, 0);
-    const mc_asks_t kind = asking->is_barrier  ? MC_ASKS_BARRIER
-                           : asking->on_device ? MC_ASKS_ON_DEVICE
-                                               : MC_ASKS_CALL;
-    mc_fingerprint_t f = empty(h, kind, asking->number);
-    if (!asking->is_barrier)
-        take_args(h, asking->args, &f);
-    f.window = asking->window;
-    f.window_at = asking->window_at;
-    if (asking->strategy)
-        take_strategy(h, asking->strategy, &f);
-    else if (asking->args->strategy)
-        f.strategy = hash_text(asking->args->strategy);
+    const mc_asks_t kind = call->is_barrier  ? MC_ASKS_BARRIER
+                           : call->on_device ? MC_ASKS_ON_DEVICE
+                                             : MC_ASKS_CALL;
+    mc_fingerprint_t f = empty(h, kind, call->number);
+    if (!call->is_barrier)
+        take_args(h, call->args, &f);
+    f.window = call->window;
+    f.window_at = call->window_at;
+    if (call->strategy)
+        take_strategy(h, call->strategy, &f);
+    else if (call->args->strategy)
+        f.strategy = hash_text(call->args->strategy);
     return f;
 }
 
@@ -98,7 +88,7 @@ mc_fingerprint_t mc_fingerprint_group(const meshcoll_t *h, uint32_t number, uint
 
 uint64_t mc_fingerprint_add(uint64_t hash, const mc_fingerprint_t *f)
 {
-    return hash_bytes(hash ? hash : hash_start, f, sizeof *f);
+    return mc_fnv(hash ? hash : MC_FNV_START, f, sizeof *f);
 }
 
 mc_fingerprint_t mc_fingerprint_refused(const meshcoll_t *h, uint32_t number)

@@ -1,8 +1,8 @@
-#include "runtime/status/ask.h"
+#include "runtime/diagnose/ask.h"
 
 #include "job/monitor/branch.h"
 #include "job/monitor/monitor.h"
-#include "runtime/waits/describe.h"
+#include "runtime/diagnose/describe.h"
 
 #include <pthread.h>
 #include <string.h>

@@ -1,7 +1,7 @@
-#include "runtime/waits/board.h"
+#include "runtime/diagnose/board.h"
 
-#include "runtime/waits/blame.h"
-#include "runtime/waits/describe.h"
+#include "runtime/diagnose/blame.h"
+#include "runtime/diagnose/describe.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -256,9 +256,9 @@ void mc_waits_break(const mc_job_t *job)
     pthread_mutex_unlock(&b->lock);
 }
 
-void mc_waits_forget(const mc_job_t *job, const meshcoll_request_t *ended)
+void mc_waits_forget(const meshcoll_request_t *ended)
 {
-    board_t *const b = job->board;
+    board_t *const b = ended->mesh->job->board;
     int32_t n = 0;
     pthread_mutex_lock(&b->lock);
     for (int32_t i = 0; i < b->n; i++)

@@ -1,15 +1,20 @@
 /* Ranks that make different calls under one number: their messages have other digests, so that no receive takes
  * them. */
-#ifndef MC_PROGRESS_DIFFER_H
-#define MC_PROGRESS_DIFFER_H
+#ifndef MC_DIAGNOSE_DIFFER_H
+#define MC_DIAGNOSE_DIFFER_H
 
 #include "runtime/handle/handle.h"
 
 /* Has a message arrived of another call under the number of one that runs here? OK, or ERR_MISMATCH with a
  * sentence. For ranks that have waited for long. */
-int mc_differ_check(const mc_job_t *job);
+int mc_differ_check(mc_job_t *job);
 /* Where nobody has sent: asks the rank that a run waits for whether it is in another call of that number, after a
  * second, and each time that the wait has doubled. To be called before mc_waits_look of the same time. */
 int mc_differ_ask(const mc_job_t *job, int64_t now);
+
+/* What a rank tells at a new connection, and what the two ends then say of it (hooks.h). */
+void mc_differ_introduce(const meshcoll_t *h, mc_greeting_note_t *note);
+int mc_differ_meet(const mc_job_t *job, int32_t peer, const mc_greeting_note_t *own,
+                   const mc_greeting_note_t *theirs);
 
 #endif

@@ -3,8 +3,8 @@
 #ifndef MC_WAITS_BLAME_H
 #define MC_WAITS_BLAME_H
 
+#include "runtime/diagnose/waits.h"
 #include "runtime/handle/handle.h"
-#include "runtime/waits/waits.h"
 
 /* Ranks that are asked at most, and for how long: then the last one that answered is named. */
 enum { MC_BLAME_HOPS = 16, MC_BLAME_MS = 1500 };

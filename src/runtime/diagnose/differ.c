@@ -1,9 +1,12 @@
-#include "runtime/progress/differ.h"
+#include "runtime/diagnose/differ.h"
 
 #include "job/monitor/monitor.h"
+#include "runtime/diagnose/board.h"
+#include "runtime/diagnose/describe.h"
+#include "runtime/diagnose/fingerprint.h"
 #include "runtime/handle/request.h"
-#include "runtime/waits/board.h"
-#include "runtime/waits/describe.h"
+
+#include <string.h>
 
 /* Of the runs in flight: a search goes through all messages that have come early. */
 enum { OLDEST = 8 };
@@ -143,7 +146,7 @@ static int tell_other(const mc_job_t *job, meshcoll_request_t *r, uint64_t other
     return theirs || again ? fail_differs(job, rank, &own, theirs) : MESHCOLL_OK;
 }
 
-int mc_differ_check(const mc_job_t *job)
+int mc_differ_check(mc_job_t *job)
 {
     uint64_t other;
     uint32_t n = 0;
@@ -156,4 +159,35 @@ int mc_differ_check(const mc_job_t *job)
         n++;
     }
     return MESHCOLL_OK;
+}
+
+/* Greetings -------------------------------------------------------------------------------------- */
+
+_Static_assert(sizeof(mc_fingerprint_t) == sizeof(mc_greeting_note_t), "a note is a fingerprint");
+
+void mc_differ_introduce(const meshcoll_t *h, mc_greeting_note_t *note)
+{
+    /* compared calls are compared by all ranks */
+    const mc_fingerprint_t f = mc_fingerprint_of(h, h->checks ? NULL : h->making);
+    memcpy(note, &f, sizeof f);
+}
+
+/* The ends may connect at different calls. Each of two calls with one number must be the same. */
+int mc_differ_meet(const mc_job_t *job, int32_t peer, const mc_greeting_note_t *own,
+                   const mc_greeting_note_t *theirs)
+{
+    enum { ROOM = 400 };
+    char buffer[ROOM];
+    mc_text_t text = mc_text(buffer, sizeof buffer);
+    const int32_t self = mc_comm_rank_of(&job->order, job->rank);
+    const int32_t other = mc_comm_rank_of(&job->order, peer);
+    const bool first = self < other; /* so that both ends say the same */
+    const int32_t rank[] = {first ? self : other, first ? other : self};
+    mc_fingerprint_t f[2];
+    memcpy(&f[0], first ? own : theirs, sizeof f[0]);
+    memcpy(&f[1], first ? theirs : own, sizeof f[1]);
+    if (mc_fingerprint_agree(&f[0], &f[1]))
+        return MESHCOLL_OK;
+    mc_fingerprint_tell(f, rank, 2, &text);
+    return mc_fail(MESHCOLL_ERR_MISMATCH, "%s", buffer);
 }

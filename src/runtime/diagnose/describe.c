@@ -1,7 +1,7 @@
-#include "runtime/waits/describe.h"
+#include "runtime/diagnose/describe.h"
 
 #include "compose/algorithms/placement.h"
-#include "runtime/waits/blocked.h"
+#include "runtime/diagnose/blocked.h"
 
 #include <stdio.h>
 
@@ -37,7 +37,7 @@ mc_wait_place_t mc_wait_place(const mc_job_t *job, int32_t rank)
     return place;
 }
 
-/* A connection's peer is a rank of the job. */
+/* `rank` is one of the job, as is a connection's. */
 void mc_wait_set_root_peer(const meshcoll_t *h, int32_t rank, mc_wait_t *wait)
 {
     const mc_job_t *const job = h->job;
@@ -47,11 +47,6 @@ void mc_wait_set_root_peer(const meshcoll_t *h, int32_t rank, mc_wait_t *wait)
     wait->known_as = rank < 0 ? -1 : mc_comm_rank_of(&job->order, rank);
     if (rank >= 0)
         wait->place = mc_wait_place(job, rank);
-}
-
-void mc_wait_set_peer(const meshcoll_t *h, int32_t rank, mc_wait_t *wait)
-{
-    mc_wait_set_root_peer(h, rank < 0 ? rank : mc_root_rank(h, rank), wait);
 }
 
 static void set_phase(const meshcoll_request_t *r, uint32_t step, mc_wait_t *wait)
@@ -135,10 +130,13 @@ void mc_wait_describe(const meshcoll_request_t *r, mc_wait_t *wait)
                         .root = -1,
                         .mesh = mc_wait_part(r->mesh)};
     snprintf(wait->mesh_text, sizeof wait->mesh_text, "%.*s", MC_WAIT_MESH - 1, r->mesh->text);
-    if (r->describe)
+    if (r->describe) {
         r->describe(r, wait);
-    else
+        mc_wait_set_root_peer(r->mesh, wait->peer < 0 ? -1 : mc_root_rank(r->mesh, wait->peer),
+                              wait);
+    } else {
         describe_run(r, wait);
+    }
 }
 
 uint64_t mc_wait_mark(const meshcoll_request_t *r)

@@ -2,8 +2,8 @@
 #ifndef MC_WAITS_BLOCKED_H
 #define MC_WAITS_BLOCKED_H
 
+#include "runtime/diagnose/waits.h"
 #include "runtime/state/state.h"
-#include "runtime/waits/waits.h"
 
 typedef struct {
     mc_awaited_t awaits;

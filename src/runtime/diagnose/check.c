@@ -1,4 +1,4 @@
-#include "runtime/check/check.h"
+#include "runtime/diagnose/check.h"
 
 #include "runtime/check/passing.h"
 #include "runtime/connect/connections.h"
@@ -195,9 +195,10 @@ static int begin(meshcoll_t *h, meshcoll_request_t *of, const mc_fingerprint_t *
     return MESHCOLL_OK;
 }
 
-int mc_check_begin(meshcoll_request_t *r, const mc_fingerprint_t *f, uint32_t number)
+int mc_check_call(meshcoll_request_t *r, const mc_description_t *call, uint32_t number)
 {
-    return begin(r->mesh, r, f, number, NULL);
+    const mc_fingerprint_t f = mc_fingerprint_of(r->mesh, call);
+    return number ? begin(r->mesh, r, &f, number, NULL) : MESHCOLL_OK;
 }
 
 int mc_check_wait(meshcoll_t *h, const mc_fingerprint_t *f, uint32_t number, mc_differ_t *differ)
@@ -219,6 +220,13 @@ int mc_check_wait(meshcoll_t *h, const mc_fingerprint_t *f, uint32_t number, mc_
     return status;
 }
 
+int mc_check_call_now(meshcoll_t *h, const mc_description_t *call, uint32_t number)
+{
+    mc_differ_t differ;
+    const mc_fingerprint_t f = mc_fingerprint_of(h, call);
+    return mc_check_wait(h, &f, number, &differ);
+}
+
 /* Takes part in the comparison, and keeps the text of the error. */
 static int tell_refused(meshcoll_t *h, const mc_refused_t *refused, int status)
 {
@@ -234,9 +242,8 @@ static int tell_refused(meshcoll_t *h, const mc_refused_t *refused, int status)
     return mc_fail(status, "%s", why);
 }
 
-int mc_call_refused(meshcoll_t *h, const mc_refused_t *refused, int status)
+int mc_check_refused(meshcoll_t *h, const mc_refused_t *refused, int status)
 {
-    if (refused->number.check && !h->job->broken)
-        return tell_refused(h, refused, status);
-    return mc_lead_refused(h, refused->number.own, refused->persistent, status);
+    return h->job->broken ? mc_lead_refused(h, refused->number.own, refused->persistent, status)
+                          : tell_refused(h, refused, status);
 }

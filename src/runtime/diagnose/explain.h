@@ -3,8 +3,8 @@
  * its measured time. Calls are distinguished by collective, exact bytes, root, strategy and who
  * chose it. Memory is allocated when requests are made and bound; a run only reads its timeline.
  */
-#ifndef MC_RUNTIME_EXPLAIN_H
-#define MC_RUNTIME_EXPLAIN_H
+#ifndef MC_DIAGNOSE_EXPLAIN_H
+#define MC_DIAGNOSE_EXPLAIN_H
 
 #include "runtime/handle/request.h"
 
@@ -18,14 +18,6 @@ typedef enum {
     MC_BY_ENVIRONMENT, /* MESHCOLL_STRATEGY_… */
     MC_BY_BARRIER      /* the planner, whatever strategy is forced */
 } mc_chooser_t;
-
-/* How calls on device memory run; all 0: on host memory. */
-typedef struct {
-    uint32_t blocks, tracks, slots, slot_bytes, passes; /* slots: of each peer and block */
-    uint32_t by_gpu, by_host; /* peers whose messages lie in GPUs' memory, in the host's */
-    const char *why_host; /* of those on other machines: "…, as WHY"; static; NULL: none is there */
-    uint32_t sent, direct; /* messages of a pass; of these go straight to registered memory */
-} mc_on_gpu_t;
 
 typedef struct mc_call {
     meshcoll_collective_t collective;
@@ -52,8 +44,6 @@ typedef struct mc_explain {
     mc_call_t **call;
     uint32_t n_calls, capacity;
     uint64_t n_left_out; /* runs of calls beyond MC_EXPLAINED_CALLS */
-    /* Stores the times of calls on device memory that are complete; NULL: there were none. */
-    void (*collect)(const meshcoll_t *h);
 } mc_explain_t;
 
 /* The records of a request. */
@@ -68,25 +58,15 @@ typedef struct mc_watch {
 int mc_explain_create(const mc_settings_t *settings, mc_explain_t **explain);
 void mc_explain_destroy(mc_explain_t *explain);
 
-/* Starts recording a request with a plan and an executor; `strategy` is that of its arguments, or
- * NULL. */
-int mc_explain_watch(meshcoll_request_t *r, const char *strategy);
-void mc_explain_forget(mc_watch_t *watch);
-/* Before each binding for a call: notes whether its arguments force a strategy. */
-void mc_explain_forced(meshcoll_request_t *r, const char *strategy);
-/* After each binding: finds the call it now serves. */
+/* The hooks of a mesh that records (hooks.h). */
+int mc_explain_made(meshcoll_request_t *r, const meshcoll_args_t *args);
+void mc_explain_binds(meshcoll_request_t *r, const meshcoll_args_t *args);
 int mc_explain_bound(meshcoll_request_t *r);
-/* After each successful run: stores its times. */
 void mc_explain_ran(meshcoll_request_t *r);
-
-/* Finds the call of checked arguments on device memory, whose runs mc_explain_took stores; NULL:
- * there are too many calls. The mesh records. */
+void mc_explain_freed(meshcoll_request_t *r);
 int mc_explain_on_gpu(meshcoll_t *h, const meshcoll_args_t *args, const mc_strategy_t *strategy,
                       const mc_on_gpu_t *gpu, mc_call_t **call);
-/* The same of a persistent request, which keeps it. */
-int mc_explain_watch_call(meshcoll_request_t *r, mc_call_t *call);
-/* A run on device memory took so long; negative: unknown. */
-void mc_explain_took(mc_explain_t *explain, mc_call_t *call, double seconds);
+void mc_explain_took(const meshcoll_t *h, mc_call_t *call, double seconds);
 
 /* Returns the number of doubles in a sample of a call. */
 static inline uint32_t mc_call_width(const mc_call_t *call)

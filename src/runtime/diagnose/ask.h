@@ -2,8 +2,8 @@
 #ifndef MC_STATUS_ASK_H
 #define MC_STATUS_ASK_H
 
+#include "runtime/diagnose/report.h"
 #include "runtime/handle/handle.h"
-#include "runtime/status/report.h"
 
 /* The monitor of the job answers others from now on, and the job can ask them. To call before
  * the monitor starts. */

@@ -1,9 +1,9 @@
-#include "runtime/status/serve.h"
+#include "runtime/diagnose/serve.h"
 
 #include "base/system/descriptor.h"
 #include "job/monitor/monitor.h"
-#include "runtime/status/ask.h"
-#include "runtime/status/name.h"
+#include "runtime/diagnose/ask.h"
+#include "runtime/diagnose/name.h"
 
 #include <errno.h>
 #include <pthread.h>

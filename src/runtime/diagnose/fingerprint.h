@@ -1,6 +1,6 @@
 /* What a call asks for, in a form of fixed size that ranks compare. */
-#ifndef MC_HANDLE_FINGERPRINT_H
-#define MC_HANDLE_FINGERPRINT_H
+#ifndef MC_DIAGNOSE_FINGERPRINT_H
+#define MC_DIAGNOSE_FINGERPRINT_H
 
 #include "runtime/handle/handle.h"
 
@@ -15,15 +15,6 @@ typedef enum {
     MC_ASKS_ON_DEVICE
 } mc_asks_t;
 
-/* A call that is being made: what its fingerprint is taken of. */
-typedef struct mc_asking {
-    const meshcoll_args_t *args;   /* checked */
-    const mc_strategy_t *strategy; /* NULL: not chosen yet */
-    uint32_t number;
-    bool is_barrier, on_device;
-    uint64_t window, window_at; /* as in the fingerprint */
-} mc_asking_t;
-
 enum { MC_FINGERPRINT_TEXT = 120 };
 /* Without padding, so that equal ones have equal bytes. Numbers that ranks may not agree on, because
  * they do not know those of others, are 0. */
@@ -34,16 +25,15 @@ typedef struct {
     uint64_t blocks; /* hash of the table of their sizes; 0: none, or not known to all ranks */
     uint64_t mesh;   /* hash of its text */
     uint64_t part;   /* of a family (family.h): the mesh's creation and context */
-    uint64_t strategy;  /* hash of its text; of a group, of its calls */
-    uint64_t window;    /* 1 more than the number of the registration that OUT lies in; 0: none */
-    uint64_t window_at; /* twice where OUT lies in it, and 1 more for an alltoall in place */
+    uint64_t strategy;              /* hash of its text; of a group, of its calls */
+    uint64_t window, window_at;     /* as in the description */
     char text[MC_FINGERPRINT_TEXT]; /* the start of the strategy's text; why a call was refused */
 } mc_fingerprint_t;
 /* They are gathered as such. */
 _Static_assert(sizeof(mc_fingerprint_t) % sizeof(int64_t) == 0, "whole elements");
 
-/* `asking` NULL: of an operation of the library's own. */
-mc_fingerprint_t mc_fingerprint_of(const meshcoll_t *h, const mc_asking_t *asking);
+/* `call` NULL: of an operation of the library's own. */
+mc_fingerprint_t mc_fingerprint_of(const meshcoll_t *h, const mc_description_t *call);
 /* Of a group of n calls; `hash` from mc_fingerprint_add, over its calls. */
 mc_fingerprint_t mc_fingerprint_group(const meshcoll_t *h, uint32_t number, uint32_t n,
                                       uint64_t hash);

@@ -1,4 +1,4 @@
-#include "runtime/waits/blocked.h"
+#include "runtime/diagnose/blocked.h"
 
 /* The first message of a lane that is not complete; those of a lane complete in order. */
 static uint32_t first_left(const mc_lane_t *lane)

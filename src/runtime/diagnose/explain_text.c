@@ -3,7 +3,7 @@
 
 #include "base/system/descriptor.h"
 #include "runtime/connect/connections.h"
-#include "runtime/explain/explain.h"
+#include "runtime/diagnose/explain.h"
 #include "runtime/progress/threads.h"
 
 #include <ctype.h>
@@ -430,8 +430,8 @@ int mc_explain_text(const meshcoll_t *h, char **text)
     report_t r = {.h = h, .e = h->explain, .out = open_memstream(&written, &bytes)};
     if (!r.out)
         return mc_fail_memory("a report");
-    if (h->explain->collect)
-        h->explain->collect(h);
+    if (h->hooks.collect)
+        h->hooks.collect(h);
     const locale_t before = mc_number_enter();
     print_head(&r);
     int status = print_calls(&r);

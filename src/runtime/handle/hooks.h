@@ -1,0 +1,85 @@
+/*
+ * What watches calls that do not know of it (runtime/diagnose): waits with their time limits, MESHCOLL_CHECK and
+ * MESHCOLL_EXPLAIN. A job has the table of the first, a mesh that of the others, with NULL where nothing is asked
+ * for. The rooms below reach it by these tables only.
+ */
+#ifndef MC_HANDLE_HOOKS_H
+#define MC_HANDLE_HOOKS_H
+
+#include "compose/strategy/strategy.h"
+
+struct mc_call;
+struct mc_job;
+struct mc_refused;
+
+/* A call that is being made. */
+typedef struct {
+    const meshcoll_args_t *args;   /* checked */
+    const mc_strategy_t *strategy; /* NULL: not chosen yet */
+    uint32_t number;
+    bool is_barrier, on_device;
+    /* On device memory: 1 more than the number of the registration that OUT lies in, 0: none; twice where it lies
+     * there, and 1 more for an alltoall in place. */
+    uint64_t window, window_at;
+} mc_description_t;
+
+/* How a call on device memory runs; all 0: on host memory. */
+typedef struct {
+    uint32_t blocks, tracks, slots, slot_bytes, passes; /* slots: of each peer and block */
+    uint32_t by_gpu, by_host; /* peers whose messages lie in GPUs' memory, in the host's */
+    const char *why_host; /* of those on other machines: "…, as WHY"; static; NULL: none is there */
+    uint32_t sent, direct; /* messages of a pass; of these go straight to registered memory */
+} mc_on_gpu_t;
+
+/* Of a mesh. The caller holds its lock. */
+typedef struct {
+    /* Requests with a plan. `made` may leave something in r->watch; then each binding for a call is preceded by
+     * `binds` and followed by `bound`, and each successful run by `ran`. `freed`: the request or the mesh goes. */
+    int (*made)(meshcoll_request_t *r, const meshcoll_args_t *args);
+    void (*binds)(meshcoll_request_t *r, const meshcoll_args_t *args);
+    int (*bound)(meshcoll_request_t *r);
+    void (*ran)(meshcoll_request_t *r);
+    void (*freed)(meshcoll_request_t *r);
+
+    /* Calls on device memory: finds the record of one, NULL where there are too many; and a run of it took so long,
+     * negative: unknown. `collect`, set by them, stores the times of those that are complete. */
+    int (*on_gpu)(meshcoll_t *h, const meshcoll_args_t *args, const mc_strategy_t *strategy,
+                  const mc_on_gpu_t *gpu, struct mc_call **record);
+    void (*took)(const meshcoll_t *h, struct mc_call *record, double seconds);
+    void (*collect)(const meshcoll_t *h);
+
+    /* Compares a call with those of the other ranks, by an operation with that number (0: not this one): the request
+     * is held until that has ended, or this rank waits for it. ERR_MISMATCH. */
+    int (*compare)(meshcoll_request_t *r, const mc_description_t *call, uint32_t number);
+    int (*compare_now)(meshcoll_t *h, const mc_description_t *call, uint32_t number);
+    /* A call was refused with `status` and the thread's last error: both are left. */
+    int (*refused)(meshcoll_t *h, const struct mc_refused *call, int status);
+    /* A group opens, and the number of its comparison is returned; a call is added, or refused; the group is compared
+     * before any of its calls starts. */
+    uint32_t (*group_opened)(meshcoll_t *h);
+    int (*group_added)(meshcoll_t *h, const mc_description_t *call);
+    void (*group_refused)(meshcoll_t *h);
+    int (*group_ends)(meshcoll_t *h);
+} mc_hooks_t;
+
+/* What ends of a new connection tell each other of the calls for which they connect. */
+enum { MC_GREETING_BYTES = 200 };
+typedef struct {
+    uint64_t at[MC_GREETING_BYTES / sizeof(uint64_t)];
+} mc_greeting_note_t;
+
+/* Of a job. */
+typedef struct {
+    /* While it waits, some times a second: has another rank made another call? Has a request run for too long? */
+    int (*differs)(struct mc_job *job);
+    int (*watches)(struct mc_job *job, int64_t now_ms);
+    /* A request has ended that was seen running; the job has failed. */
+    void (*ended)(const meshcoll_request_t *r);
+    void (*broke)(const struct mc_job *job);
+    void (*introduces)(const meshcoll_t *h, mc_greeting_note_t *note);
+    /* OK, or ERR_MISMATCH; `peer` is a rank of the job. */
+    int (*meets)(const struct mc_job *job, int32_t peer, const mc_greeting_note_t *own,
+                 const mc_greeting_note_t *theirs);
+} mc_job_hooks_t;
+
+#endif
