@@ -1,5 +1,5 @@
 /*
- * An out-of-band allgather over TCP for the ranks of a job (job/handshake/environment.h). Ranks register with rank 0, which arranges them as a
+ * An out-of-band allgather over TCP for the ranks of a job. Ranks register with rank 0, which arranges them as a
  * tree in the order in which they come: each keeps a connection to its parent and at most MC_FANOUT to children. An
  * allgather collects up the tree and distributes down it: O(log ranks) steps, and no rank holds more than MC_FANOUT + 1
  * connections. A rank that fails, or a time limit, ends it on all ranks with the same error.
