@@ -119,24 +119,26 @@ static int no_mesh(void)
     return mc_fail(MESHCOLL_ERR_INVALID_ARG, "the mesh is NULL");
 }
 
-static int check_place(const meshcoll_t *h, meshcoll_request_t *const *request, const char *what)
+/* `function`: of the arguments; `what` needs a place for its request. */
+static int check_place(const meshcoll_args_t *given, meshcoll_request_t *const *request,
+                       const char *function, const char *what)
 {
-    if (!h)
-        return no_mesh();
+    if (!given)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "%s: args is NULL", function);
     if (!request)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                        "%s needs a pointer to store its request in: it is NULL", what);
     return MESHCOLL_OK;
 }
 
-static int check_begin(const meshcoll_t *h, meshcoll_request_t *const *request)
+static int check_begin(const meshcoll_args_t *given, meshcoll_request_t *const *request)
 {
-    return check_place(h, request, "a nonblocking call");
+    return check_place(given, request, "meshcoll_begin", "a nonblocking call");
 }
 
-static int check_init(const meshcoll_t *h, meshcoll_request_t *const *request)
+static int check_init(const meshcoll_args_t *given, meshcoll_request_t *const *request)
 {
-    return check_place(h, request, "a persistent operation");
+    return check_place(given, request, "meshcoll_init", "a persistent operation");
 }
 
 static int refuse(meshcoll_t *h, bool is_persistent, bool exchanges, int status)
@@ -157,11 +159,6 @@ int mc_call_refuse(meshcoll_t *h, bool exchanges, int status)
     return refuse(h, false, exchanges, status);
 }
 
-int mc_init_refuse(meshcoll_t *h, bool exchanges, int status)
-{
-    return refuse(h, true, exchanges, status);
-}
-
 int mc_run(meshcoll_t *h, const meshcoll_args_t *given)
 {
     if (!h)
@@ -171,40 +168,57 @@ int mc_run(meshcoll_t *h, const meshcoll_args_t *given)
     return mc_leave(h, status);
 }
 
-int mc_begin(meshcoll_t *h, const meshcoll_args_t *given, meshcoll_request_t **request)
+static int begin_any(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier,
+                     meshcoll_request_t **request)
 {
-    int status = check_begin(h, request);
+    if (!h)
+        return no_mesh();
+    int status = check_begin(given, request);
     if (status)
         return mc_call_refuse(h, mc_call_exchanges(given), status);
     mc_lock(h);
-    status = begin(h, given, false, request);
+    status = begin(h, given, is_barrier, request);
     return mc_leave(h, status);
+}
+
+static int init_any(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier,
+                    meshcoll_request_t **request)
+{
+    if (!h)
+        return no_mesh();
+    const int status = check_init(given, request);
+    return status ? refuse(h, true, mc_call_exchanges(given), status)
+                  : mc_request_init(h, given, is_barrier, request);
+}
+
+int mc_begin(meshcoll_t *h, const meshcoll_args_t *given, meshcoll_request_t **request)
+{
+    return begin_any(h, given, false, request);
 }
 
 int mc_init(meshcoll_t *h, const meshcoll_args_t *given, meshcoll_request_t **request)
 {
-    const int status = check_init(h, request);
-    return status ? mc_init_refuse(h, mc_call_exchanges(given), status)
-                  : mc_request_init(h, given, false, request);
+    return init_any(h, given, false, request);
 }
 
 /* A sum of one element: no rank can have it before every rank has contributed. The planner chooses
  * its strategy even where one is forced for allreduce. */
 static meshcoll_args_t barrier_of(meshcoll_t *h)
 {
+    int32_t *const arrived = h ? &h->arrived : NULL;
     return (meshcoll_args_t){.size = sizeof(meshcoll_args_t),
                              .collective = MESHCOLL_ALLREDUCE,
-                             .in = &h->arrived,
-                             .out = &h->arrived,
+                             .in = arrived,
+                             .out = arrived,
                              .count = 1,
                              .datatype = MESHCOLL_INT32};
 }
 
 int meshcoll_barrier(meshcoll_t *mesh)
 {
+    const meshcoll_args_t a = barrier_of(mesh);
     if (!mesh)
         return no_mesh();
-    const meshcoll_args_t a = barrier_of(mesh);
     mc_lock(mesh);
     const int status = run(mesh, &a, true);
     return mc_leave(mesh, status);
@@ -212,20 +226,12 @@ int meshcoll_barrier(meshcoll_t *mesh)
 
 int meshcoll_ibarrier(meshcoll_t *mesh, meshcoll_request_t **request)
 {
-    int status = check_begin(mesh, request);
-    if (status)
-        return mc_call_refuse(mesh, false, status);
     const meshcoll_args_t a = barrier_of(mesh);
-    mc_lock(mesh);
-    status = begin(mesh, &a, true, request);
-    return mc_leave(mesh, status);
+    return begin_any(mesh, &a, true, request);
 }
 
 int meshcoll_barrier_init(meshcoll_t *mesh, meshcoll_request_t **request)
 {
-    const int status = check_init(mesh, request);
-    if (status)
-        return mc_init_refuse(mesh, false, status);
     const meshcoll_args_t a = barrier_of(mesh);
-    return mc_request_init(mesh, &a, true, request);
+    return init_any(mesh, &a, true, request);
 }

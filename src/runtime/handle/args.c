@@ -134,6 +134,8 @@ static int add_counts(const meshcoll_t *h, const meshcoll_args_t *a, const size_
     return MESHCOLL_OK;
 }
 
+const size_t mc_no_counts[1];
+
 /* Checks blocks of unequal sizes. `count` becomes a number that all ranks know: the elements of all
  * blocks. */
 static int check_blocks(const meshcoll_t *h, meshcoll_args_t *a)
@@ -142,6 +144,10 @@ static int check_blocks(const meshcoll_t *h, meshcoll_args_t *a)
     const bool exchange = a->collective == MESHCOLL_ALLTOALL;
     const size_t rank = (size_t)own_rank(h);
     size_t sent = 0, total = 0;
+    if (a->counts == mc_no_counts || a->in_counts == mc_no_counts)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "%sv: %scounts are NULL; expected one for each rank", move->name,
+                       a->counts == mc_no_counts ? "" : "in_");
     if (!a->counts || !mc_move_has_blocks(move) || exchange != (a->in_counts != NULL))
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                        "%s: counts of blocks are for scatter, gather, allgather and "

@@ -4,6 +4,8 @@
 
 #include "runtime/handle/handle.h"
 
+/* The counts of a call that needs a table of them and was passed NULL. */
+extern const size_t mc_no_counts[1];
 /* Checks the arguments `given` of a call. *args receives them with defaults for what is not given,
  * and with the root as a mesh rank. ERR_INVALID_ARG otherwise. */
 int mc_args_check(const meshcoll_t *h, const meshcoll_args_t *given, meshcoll_args_t *args);

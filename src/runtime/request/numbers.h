@@ -72,10 +72,10 @@ static inline mc_numbers_t mc_take_numbers(meshcoll_t *h, bool persistent, bool 
 }
 
 /* Is it an alltoallv, which takes a second number for its counts? `given` may be an older, shorter
- * struct. */
+ * struct, or NULL. */
 static inline bool mc_call_exchanges(const meshcoll_args_t *given)
 {
-    return given->size >= offsetof(meshcoll_args_t, counts_at_root) && given->in_counts;
+    return given && given->size >= offsetof(meshcoll_args_t, counts_at_root) && given->in_counts;
 }
 
 #endif
