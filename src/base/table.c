@@ -7,20 +7,7 @@
 
 mc_table_t mc_table(const char *align)
 {
-    return (mc_table_t){.align = align, .columns = (int)strlen(align)};
-}
-
-static bool has_room(mc_table_t *table)
-{
-    if (table->n_cells < table->capacity)
-        return true;
-    const int capacity = table->capacity ? 2 * table->capacity : 64;
-    char **const cell = realloc(table->cell, (size_t)capacity * sizeof *cell);
-    if (!cell)
-        return false;
-    table->cell = cell;
-    table->capacity = capacity;
-    return true;
+    return (mc_table_t){.align = align, .columns = (uint32_t)strlen(align)};
 }
 
 void mc_table_add(mc_table_t *table, const char *format, ...)
@@ -34,14 +21,25 @@ void mc_table_add(mc_table_t *table, const char *format, ...)
     const int n = vasprintf(&text, format, args);
     mc_number_leave(before);
     va_end(args);
-    table->failed = n < 0 || !has_room(table);
-    if (!table->failed)
+    char **const cell =
+        n < 0 ? NULL : mc_grown(table->cell, table->n_cells, &table->capacity, sizeof *cell);
+    if (cell) {
+        table->cell = cell;
         table->cell[table->n_cells++] = text;
-    else if (n >= 0)
-        free(text);
+    } else {
+        table->failed = true;
+        free(n < 0 ? NULL : text);
+    }
 }
 
-int mc_text_width(const char *text)
+void mc_table_add_row(mc_table_t *table, const char *const *text)
+{
+    for (uint32_t c = 0; c < table->columns; c++)
+        mc_table_add(table, "%s", text[c]);
+}
+
+/* The number of characters of a UTF-8 text. */
+static int text_width(const char *text)
 {
     int width = 0;
     for (; *text; text++)
@@ -50,23 +48,24 @@ int mc_text_width(const char *text)
     return width;
 }
 
-static int width_of(const mc_table_t *table, int column)
+static int width_of(const mc_table_t *table, uint32_t column)
 {
     int widest = 0;
-    for (int i = column; i < table->n_cells; i += table->columns) {
-        const int width = mc_text_width(table->cell[i]);
+    for (uint32_t i = column; i < table->n_cells; i += table->columns) {
+        const int width = text_width(table->cell[i]);
         widest = width > widest ? width : widest;
     }
     return widest;
 }
 
 /* Write spaces only before the text that follows them, so that no line ends in spaces. */
-static void print_row(const mc_table_t *table, int first, const int *width, int indent, FILE *out)
+static void print_row(const mc_table_t *table, uint32_t first, const int *width, int indent,
+                      FILE *out)
 {
     int due = indent;
-    for (int c = 0; c < table->columns && first + c < table->n_cells; c++) {
+    for (uint32_t c = 0; c < table->columns && first + c < table->n_cells; c++) {
         const char *const text = table->cell[first + c];
-        const int gap = width[c] - mc_text_width(text);
+        const int gap = width[c] - text_width(text);
         const bool right = table->align[c] == 'r';
         if (*text)
             fprintf(out, "%*s%s", due + (right ? gap : 0), "", text);
@@ -77,13 +76,14 @@ static void print_row(const mc_table_t *table, int first, const int *width, int 
 
 int mc_table_print(mc_table_t *table, int indent, FILE *out)
 {
-    enum { MAX_COLUMNS = 16 };
-    int width[MAX_COLUMNS] = {0};
-    for (int c = 0; c < table->columns && c < MAX_COLUMNS; c++)
+    int *const width = calloc(table->columns, sizeof *width);
+    table->failed = table->failed || !width;
+    for (uint32_t c = 0; width && c < table->columns; c++)
         width[c] = width_of(table, c);
-    for (int i = 0; i < table->n_cells; i += table->columns)
+    for (uint32_t i = 0; width && i < table->n_cells; i += table->columns)
         print_row(table, i, width, indent, out);
-    for (int i = 0; i < table->n_cells; i++)
+    free(width);
+    for (uint32_t i = 0; i < table->n_cells; i++)
         free(table->cell[i]);
     free(table->cell);
     const bool failed = table->failed;

@@ -8,20 +8,19 @@
 
 typedef struct {
     const char *align; /* one letter per column: l (left) or r (right) */
-    int columns;
+    uint32_t columns;
     char **cell;
-    int n_cells, capacity;
+    uint32_t n_cells, capacity;
     bool failed; /* out of memory: later calls do nothing, and mc_table_print reports it */
 } mc_table_t;
 
 mc_table_t mc_table(const char *align);
 /* Appends the next cell, row by row. */
 void mc_table_add(mc_table_t *table, const char *format, ...) MC_PRINTF(2, 3);
+/* Appends a row of texts: as many as there are columns. */
+void mc_table_add_row(mc_table_t *table, const char *const *text);
 /* Prints the table with `indent` spaces before each row, and frees it. */
 int mc_table_print(mc_table_t *table, int indent, FILE *out);
-
-/* Returns the number of characters of a UTF-8 text. */
-int mc_text_width(const char *text);
 
 /* Writes "1.23 us" to `buffer` and returns `buffer`. */
 const char *mc_print_seconds(double seconds, char *buffer, size_t capacity);

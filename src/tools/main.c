@@ -1,17 +1,6 @@
 /* The command `meshcoll`: a table of subcommands. */
 #include "base/system/descriptor.h"
-#include "tools/count/count.h"
-#include "tools/list/list.h"
-#include "tools/plan/plan.h"
-#include "tools/run/run.h"
-#include "tools/status/status.h"
-#include "tools/topo/topo.h"
-#include "tools/trace/trace.h"
-#include "tools/verify/verify.h"
-
-#ifdef MESHCOLL_HAVE_MPI
-#include "tools/tune/tune.h"
-#endif
+#include "tools/common/tool.h"
 
 #include <signal.h>
 #include <string.h>
@@ -39,29 +28,25 @@ static int print_help(FILE *out)
     return MC_EXIT_OK;
 }
 
-static int refuse(const char *name)
+static int run_command(const char *name, int argc, char **argv)
 {
     char known[256];
     mc_text_t list = mc_text(known, sizeof known);
-    for (size_t i = 0; i < MC_COUNT(commands); i++)
-        mc_text_add(&list, "%s, ", commands[i]->name);
-    return mc_tool_refuse(NULL, "there is no command '%s'; expected one of %shelp", name, known);
-}
-
-static const mc_command_t *find(const char *name)
-{
-    for (size_t i = 0; i < MC_COUNT(commands); i++)
+    for (size_t i = 0; i < MC_COUNT(commands); i++) {
         if (strcmp(commands[i]->name, name) == 0)
-            return commands[i];
-    return NULL;
+            return mc_tool_exit(name, commands[i]->run(argc, argv));
+        mc_text_add(&list, "%s, ", commands[i]->name);
+    }
+    return mc_tool_exit(NULL,
+                        mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                                "there is no command '%s'; expected one of %shelp", name, known));
 }
 
 static int help_for(const char *name)
 {
-    const mc_command_t *const command = find(name);
     char help[] = "--help", self[] = "meshcoll";
     char *argv[] = {self, help, NULL};
-    return command ? command->run(command, 2, argv) : refuse(name);
+    return run_command(name, 2, argv);
 }
 
 static int run(int argc, char **argv)
@@ -79,8 +64,7 @@ static int run(int argc, char **argv)
         return help_for(argv[2]);
     if (strcmp(name, "help") == 0 || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
         return print_help(stdout);
-    const mc_command_t *const command = find(name);
-    return command ? command->run(command, argc - 1, argv + 1) : refuse(name);
+    return run_command(name, argc - 1, argv + 1);
 }
 
 /* Who started this command may have ignored or blocked signals: with SIGCHLD ignored no child can be waited for, and

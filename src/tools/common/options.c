@@ -122,7 +122,8 @@ static int refuse_unknown(const mc_option_t *option, const char *text)
 
 static int read_arguments(char **argv, int n, mc_arguments_t *arguments)
 {
-    for (int i = 0; i < n; i++) {
+    arguments->n = arguments->program ? n : 0;
+    for (int i = 0; i < n && !arguments->program; i++) {
         if (arguments->n == arguments->most)
             return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                            "'%s' is one argument too many; --help shows what is taken", argv[i]);
@@ -132,11 +133,13 @@ static int read_arguments(char **argv, int n, mc_arguments_t *arguments)
 }
 
 /* getopt's tables: `longs` with the option's index behind FIRST, `shorts` for letters. */
-static void make_tables(const mc_option_t *option, struct option *longs, char *shorts)
+static void make_tables(const mc_option_t *option, bool program, struct option *longs, char *shorts)
 {
     int n = 0;
     *longs++ = (struct option){"help", no_argument, NULL, HELP};
-    *shorts++ = ':'; /* report a missing value separately */
+    if (program)
+        *shorts++ = '+'; /* end at the first argument */
+    *shorts++ = ':';     /* report a missing value separately */
     *shorts++ = HELP;
     for (; !is_end(&option[n]) && n < MAX_OPTIONS; n++) {
         const mc_option_t *const o = &option[n];
@@ -166,8 +169,8 @@ int mc_options_read(const mc_option_t *option, int argc, char **argv, mc_argumen
                     bool *help)
 {
     struct option longs[MAX_OPTIONS + 2];
-    char shorts[2 * MAX_OPTIONS + 3];
-    make_tables(option, longs, shorts);
+    char shorts[2 * MAX_OPTIONS + 4];
+    make_tables(option, arguments->program, longs, shorts);
     *help = false;
     opterr = 0;
     optind = 0; /* glibc: from the start again */

@@ -20,10 +20,26 @@ typedef struct {
     uint64_t *bytes;        /* at least 1; K, M and G are powers of 1024 (mc_parse_bytes) */
 } mc_option_t;
 
-/* The arguments that are not options: at most `most`. */
+#define MC_OPTION_FLAG(name_, help_, at)         \
+    {                                            \
+        .name = name_, .help = help_, .flag = at \
+    }
+#define MC_OPTION_TEXT(name_, value_, help_, at)                  \
+    {                                                             \
+        .name = name_, .value = value_, .help = help_, .text = at \
+    }
+#define MC_OPTION_NUMBER(name_, value_, help_, at, least_, most_)                     \
+    {                                                                                 \
+        .name = name_, .value = value_, .help = help_, .number = at, .least = least_, \
+        .most = most_                                                                 \
+    }
+
+/* The arguments that are not options: at most `most`. `program`: the first of them ends the options, and they are the
+ * last `n` of the line, however many. */
 typedef struct {
     const char **text;
     int most, n;
+    bool program;
 } mc_arguments_t;
 
 /* Reads the options of the table, which ends with an empty entry; --help and -h are part of

@@ -3,20 +3,19 @@
 #include <inttypes.h>
 #include <string.h>
 
-const char *mc_show_strategy(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
-                             char buffer[MC_STRATEGY_TEXT])
+const char *mc_show_strategy(const mc_strategy_t *strategy, const mc_mesh_t *mesh)
 {
+    static char buffer[MC_STRATEGY_TEXT];
     mc_text_t text = mc_text(buffer, MC_STRATEGY_TEXT);
     mc_strategy_print(strategy, mesh, &text);
     return buffer;
 }
 
-const char *mc_show_phase(const mc_strategy_t *strategy, const mc_mesh_t *mesh, int32_t phase,
-                          char buffer[MC_STRATEGY_TEXT])
+const char *mc_show_phase(const mc_strategy_t *strategy, const mc_mesh_t *mesh, int32_t phase)
 {
     mc_strategy_t one = {.collective = strategy->collective, .segments = 1, .n_phases = 1};
     one.phase[0] = strategy->phase[phase];
-    return mc_show_strategy(&one, mesh, buffer);
+    return mc_show_strategy(&one, mesh);
 }
 
 const char *mc_show_ratio(mc_ratio_t ratio, char buffer[MC_NUMBER_TEXT])
@@ -53,12 +52,22 @@ const char *mc_show_term(const mc_term_t *term, char buffer[MC_TERM_TEXT])
 
 const char *mc_show_ports(int32_t ports, char buffer[MC_NUMBER_TEXT])
 {
-    mc_text_t text = mc_text(buffer, MC_NUMBER_TEXT);
-    if (ports == MC_PORTS_ALL)
-        mc_text_add(&text, "one for every rank");
-    else
-        mc_text_add(&text, "%d for each box", ports);
+    snprintf(buffer, MC_NUMBER_TEXT,
+             ports == MC_PORTS_ALL ? "one for every rank" : "%d for each box", ports);
     return buffer;
+}
+
+json_t *mc_json_ports(int32_t ports)
+{
+    return ports == MC_PORTS_ALL ? json_string("all") : json_integer(ports);
+}
+
+void mc_add_rate(mc_table_t *table, double seconds)
+{
+    if (seconds > 0)
+        mc_table_add(table, "%.4g GB/s", 1e-9 / seconds);
+    else
+        mc_table_add(table, "-");
 }
 
 void mc_add_seconds(mc_table_t *table, double seconds)
@@ -111,15 +120,6 @@ static void add_links_head(mc_table_t *table, const columns_t *c)
             mc_table_add(table, "%s", head[i]);
 }
 
-/* A cost of zero has no rate. */
-static void add_rate(mc_table_t *table, double seconds)
-{
-    if (seconds > 0)
-        mc_table_add(table, "%.4g GB/s", 1e-9 / seconds);
-    else
-        mc_table_add(table, "-");
-}
-
 static void add_size(mc_table_t *table, double bytes)
 {
     char number[MC_NUMBER_TEXT];
@@ -150,8 +150,8 @@ static void add_link(mc_table_t *table, const columns_t *c, const mc_mesh_t *mes
     mc_add_seconds(table, link->alpha);
     if (c->gap)
         mc_add_seconds(table, link->gap);
-    add_rate(table, link->beta);
-    add_rate(table, link->gamma);
+    mc_add_rate(table, link->beta);
+    mc_add_rate(table, link->gamma);
     if (c->call)
         mc_add_seconds(table, link->call);
     mc_table_add(table, "%s", mc_show_ports(link->ports, number));
@@ -218,16 +218,14 @@ json_t *mc_json_links(const mc_mesh_t *mesh, const mc_links_t *links)
     for (int32_t d = 0; d < mesh->ndims; d++) {
         const mc_link_t *const link = &links->dim[d];
         const mc_correction_t *const by = &links->correction[d];
-        json_t *const ports =
-            link->ports == MC_PORTS_ALL ? json_string("all") : json_integer(link->ports);
         json_array_append_new(
             dims,
             json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:o, s:b, s:s, s:f, s:f, s:f, s:f, s:f}",
                       "dim", mesh->dim[d].name, "alpha", link->alpha, "gap", link->gap, "beta",
-                      link->beta, "gamma", link->gamma, "call", link->call, "ports", ports,
-                      "pulled", (int)link->pulled, "wire", mesh->dim[mc_links_wire(links, d)].name,
-                      "header", by->header, "incast", by->incast, "window", by->window, "burst",
-                      by->burst, "cpu", by->cpu));
+                      link->beta, "gamma", link->gamma, "call", link->call, "ports",
+                      mc_json_ports(link->ports), "pulled", (int)link->pulled, "wire",
+                      mesh->dim[mc_links_wire(links, d)].name, "header", by->header, "incast",
+                      by->incast, "window", by->window, "burst", by->burst, "cpu", by->cpu));
     }
     return dims;
 }
@@ -277,6 +275,6 @@ int mc_json_print(json_t *json)
     json_decref(json);
     putchar('\n');
     if (failed && !ferror(stdout)) /* of that main tells */
-        fprintf(stderr, "meshcoll: out of memory for the JSON\n");
+        return mc_fail_memory("the JSON");
     return failed ? MC_EXIT_FAILED : MC_EXIT_OK;
 }

@@ -9,13 +9,11 @@
 
 enum { MC_NUMBER_TEXT = 64, MC_TERM_TEXT = 128 };
 
-/* Each fills `buffer` (of the size above) and returns it. */
-const char *mc_show_strategy(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
-                             char buffer[MC_STRATEGY_TEXT]);
-/* One phase in the form of a strategy text. */
-const char *mc_show_phase(const mc_strategy_t *strategy, const mc_mesh_t *mesh, int32_t phase,
-                          char buffer[MC_STRATEGY_TEXT]);
-/* "7/8", "3" */
+/* The text of a strategy, or of one of its phases: until the next of these calls. */
+const char *mc_show_strategy(const mc_strategy_t *strategy, const mc_mesh_t *mesh);
+const char *mc_show_phase(const mc_strategy_t *strategy, const mc_mesh_t *mesh, int32_t phase);
+
+/* Each fills `buffer` (of the size above) and returns it: "7/8", "3" */
 const char *mc_show_ratio(mc_ratio_t ratio, char buffer[MC_NUMBER_TEXT]);
 /* "3α + 7/8 nβ"; "-" where there is nothing. */
 const char *mc_show_term(const mc_term_t *term, char buffer[MC_TERM_TEXT]);
@@ -24,15 +22,17 @@ const char *mc_show_ports(int32_t ports, char buffer[MC_NUMBER_TEXT]);
 /* The links of a mesh, a line a dimension, and below it one for each size it was measured at. */
 int mc_show_links(const mc_mesh_t *mesh, const mc_links_t *links);
 
-/* A time's or a size's text in a cell. */
+/* A time in a cell; the rate of a time for each byte, which a cost of zero has none of. */
 void mc_add_seconds(mc_table_t *table, double seconds);
+void mc_add_rate(mc_table_t *table, double seconds);
 
 json_t *mc_json_mesh(const mc_mesh_t *mesh);
+json_t *mc_json_ports(int32_t ports);
 json_t *mc_json_links(const mc_mesh_t *mesh, const mc_links_t *links);
 json_t *mc_json_measured(const mc_measured_t *measured);
 /* [{"dim": "box", "alpha": "3", "beta": "7/8", "gamma": "0"}, …] */
 json_t *mc_json_cost(const mc_mesh_t *mesh, const mc_cost_t *cost);
-/* Prints and releases; the exit status. */
+/* Prints and releases. */
 int mc_json_print(json_t *json);
 
 #endif

@@ -5,30 +5,19 @@
 #include <string.h>
 
 /* One line, whatever the user's own text holds. */
-static void print_line(const mc_command_t *command, char *line)
+static void print_error(const char *name)
 {
-    for (char *c = line; *c; c++)
-        if (iscntrl((unsigned char)*c))
-            *c = ' ';
-    fprintf(stderr, "meshcoll%s%s: %s\n", command ? " " : "", command ? command->name : "", line);
+    fprintf(stderr, "meshcoll%s%s: ", name ? " " : "", name ? name : "");
+    for (const char *c = meshcoll_last_error(); *c; c++)
+        fputc(iscntrl((unsigned char)*c) ? ' ' : *c, stderr);
+    fputc('\n', stderr);
 }
 
-int mc_tool_refuse(const mc_command_t *command, const char *format, ...)
+int mc_tool_exit(const char *name, int status)
 {
-    char line[1024];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(line, sizeof line, format, args);
-    va_end(args);
-    print_line(command, line);
-    return MC_EXIT_USAGE;
-}
-
-int mc_tool_fail(const mc_command_t *command, int status)
-{
-    char line[1024];
-    snprintf(line, sizeof line, "%s", meshcoll_last_error());
-    print_line(command, line);
+    if (status >= 0)
+        return status == MC_HELPED ? MC_EXIT_OK : status;
+    print_error(name);
     switch (status) {
     case MESHCOLL_ERR_INVALID_ARG:
     case MESHCOLL_ERR_PARSE:
@@ -41,87 +30,72 @@ int mc_tool_fail(const mc_command_t *command, int status)
     }
 }
 
-static int print_help(const mc_command_t *command, const mc_option_t *option)
-{
-    printf("meshcoll %s: %s\n\nusage:\n%s\n%s\noptions:\n", command->name, command->summary,
-           command->usage, command->about);
-    mc_options_print(option, stdout);
-    printf("\nexamples:\n%s", command->examples);
-    return MC_EXIT_OK;
-}
-
 int mc_options_parse(const mc_command_t *command, const mc_option_t *option, int argc, char **argv,
                      mc_arguments_t *arguments)
 {
     bool help;
     const int status = mc_options_read(option, argc, argv, arguments, &help);
-    if (status)
-        return mc_tool_fail(command, status);
-    return help ? print_help(command, option) : MC_GO_ON;
+    if (status || !help)
+        return status;
+    printf("meshcoll %s: %s\n\nusage:\n%s\n%s\noptions:\n", command->name, command->summary,
+           command->usage, command->about);
+    mc_options_print(option, stdout);
+    printf("\nexamples:\n%s", command->examples);
+    return MC_HELPED;
 }
 
-int mc_read_collective(const mc_command_t *command, const char *text,
-                       meshcoll_collective_t *collective)
+int mc_read_collective(const char *text, meshcoll_collective_t *collective)
 {
     char known[256], name[32];
     mc_text_t list = mc_text(known, sizeof known);
     for (int c = 0; c < MESHCOLL_COLLECTIVES; c++)
         mc_text_add(&list, "%s%s", c > 0 ? ", " : "", mc_moves[c].name);
     if (!text)
-        return mc_tool_refuse(command, "which collective? expected one of %s", known);
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "which collective? expected one of %s", known);
     /* some write reduce-scatter */
     snprintf(name, sizeof name, "%s", text);
     for (char *c = name; *c; c++)
         *c = *c == '-' ? '_' : *c;
     const int found = mc_collective_find(name, strlen(name));
     if (found < 0)
-        return mc_tool_refuse(command, "there is no collective '%s'; expected one of %s", text,
-                              known);
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "there is no collective '%s'; expected one of %s",
+                       text, known);
     *collective = (meshcoll_collective_t)found;
-    return MC_GO_ON;
+    return MESHCOLL_OK;
 }
 
-int mc_read_mesh(const mc_command_t *command, const char *text, mc_mesh_t *mesh)
+int mc_read_mesh(const char *text, mc_mesh_t *mesh)
 {
     if (!text)
-        return mc_tool_refuse(command, "--mesh is missing; expected a mesh, outermost dimension "
-                                       "first, as in --mesh box=4,gpu=8");
-    const int status = mc_mesh_parse(text, mesh);
-    return status ? mc_tool_fail(command, status) : MC_GO_ON;
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "--mesh is missing; expected a mesh, outermost dimension first, as in "
+                       "--mesh box=4,gpu=8");
+    return mc_mesh_parse(text, mesh);
 }
 
-int mc_read_root(const mc_command_t *command, const char *text, meshcoll_collective_t collective,
-                 const mc_mesh_t *mesh, int32_t *root)
+int mc_read_root(const char *text, meshcoll_collective_t collective, const mc_mesh_t *mesh,
+                 int32_t *root)
 {
     *root = 0;
     if (!text)
-        return MC_GO_ON;
+        return MESHCOLL_OK;
     if (!mc_moves[collective].rooted)
-        return mc_tool_refuse(command, "%s has no root; leave --root out",
-                              mc_moves[collective].name);
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "%s has no root; leave --root out",
+                       mc_moves[collective].name);
     char *end;
     const long value = strtol(text, &end, 10);
     if (!isdigit((unsigned char)text[0]) || *end || value < 0 || value >= mesh->size)
-        return mc_tool_refuse(command, "--root takes a rank from 0 to %d; got '%s'", mesh->size - 1,
-                              text);
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "--root takes a rank from 0 to %d; got '%s'",
+                       mesh->size - 1, text);
     *root = (int32_t)value;
-    return MC_GO_ON;
+    return MESHCOLL_OK;
 }
 
-int mc_read_strategy(const mc_command_t *command, const char *text,
-                     meshcoll_collective_t collective, const mc_mesh_t *mesh,
-                     mc_strategy_t *strategy)
-{
-    const int status = mc_strategy_parse(text, collective, mesh, strategy);
-    return status ? mc_tool_fail(command, status) : MC_GO_ON;
-}
-
-int mc_read_bytes(const mc_command_t *command, const char *option, const char *text,
-                  uint64_t *bytes)
+int mc_read_bytes(const char *option, const char *text, uint64_t *bytes)
 {
     if (mc_parse_bytes(text, bytes))
-        return mc_tool_refuse(command, "%s: %s", option, meshcoll_last_error());
-    return MC_GO_ON;
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "%s: %s", option, meshcoll_last_error());
+    return MESHCOLL_OK;
 }
 
 int mc_plans_create(const mc_strategy_t *strategy, const mc_mesh_t *mesh, int32_t root,

@@ -1,7 +1,8 @@
 /*
- * What the commands of `meshcoll` share: the shape of a command, options, errors, reading of arguments.
+ * What the commands of `meshcoll` share: the shape of a command, options, reading of arguments. A command fails as the
+ * library does, with mc_fail(), and main.c prints the text.
  * tools/common includes the library. Each other folder of tools, but for tools/gpu, is one command; it includes these two and the
- * library, not another command. main.c includes them all.
+ * library, not another command.
  */
 #ifndef MC_TOOLS_TOOL_H
 #define MC_TOOLS_TOOL_H
@@ -19,39 +20,35 @@ enum {
     MC_EXIT_FAILED = 1,  /* a verification failed, or the machine did (memory, a full disk) */
     MC_EXIT_USAGE = 2,   /* the command line asks for what there is not */
     MC_EXIT_PARTIAL = 3, /* out of time: what was verified holds, but it is not all */
-    MC_GO_ON = -1        /* no reason to exit yet */
+    MC_HELPED =
+        256 /* the help is printed, and nothing else is to be done: above all exit statuses */
 };
 
-typedef struct mc_command mc_command_t;
-struct mc_command {
+typedef struct {
     const char *name, *summary;
-    const char *usage;    /* lines behind "meshcoll NAME" */
-    const char *about;    /* paragraphs for --help */
-    const char *examples; /* lines for --help */
-    int (*run)(const mc_command_t *self, int argc, char **argv);
-};
+    const char *usage;                 /* lines behind "meshcoll NAME" */
+    const char *about;                 /* paragraphs for --help */
+    const char *examples;              /* lines for --help */
+    int (*run)(int argc, char **argv); /* an exit status, MC_HELPED, or an error */
+} mc_command_t;
 
-/* MC_GO_ON, or the exit status after help or an error. */
+extern const mc_command_t mc_plan_command, mc_trace_command, mc_verify_command, mc_count_command,
+    mc_list_command, mc_topo_command, mc_run_command, mc_status_command, mc_tune_command;
+
+/* Also prints the command's help where it is asked for: MC_HELPED. */
 int mc_options_parse(const mc_command_t *command, const mc_option_t *option, int argc, char **argv,
                      mc_arguments_t *arguments);
 
-/* Prints "meshcoll plan: …" as one line on stderr and returns MC_EXIT_USAGE. */
-int mc_tool_refuse(const mc_command_t *command, const char *format, ...) MC_PRINTF(2, 3);
-/* The same with meshcoll_last_error(); the exit status that goes with `status`. */
-int mc_tool_fail(const mc_command_t *command, int status);
+/* The exit status of what a command returned. Of an error prints "meshcoll plan: …", one line on stderr. */
+int mc_tool_exit(const char *name, int status);
 
-/* Readers of arguments: MC_GO_ON, or the exit status after a line on stderr. */
-int mc_read_collective(const mc_command_t *command, const char *text,
-                       meshcoll_collective_t *collective);
-int mc_read_mesh(const mc_command_t *command, const char *text, mc_mesh_t *mesh);
+/* Readers of arguments. */
+int mc_read_collective(const char *text, meshcoll_collective_t *collective);
+int mc_read_mesh(const char *text, mc_mesh_t *mesh);
 /* NULL: rank 0. A root of a collective without one is refused. */
-int mc_read_root(const mc_command_t *command, const char *text, meshcoll_collective_t collective,
-                 const mc_mesh_t *mesh, int32_t *root);
-int mc_read_strategy(const mc_command_t *command, const char *text,
-                     meshcoll_collective_t collective, const mc_mesh_t *mesh,
-                     mc_strategy_t *strategy);
-int mc_read_bytes(const mc_command_t *command, const char *option, const char *text,
-                  uint64_t *bytes);
+int mc_read_root(const char *text, meshcoll_collective_t collective, const mc_mesh_t *mesh,
+                 int32_t *root);
+int mc_read_bytes(const char *option, const char *text, uint64_t *bytes);
 
 /* All ranks' plans of one strategy. */
 typedef struct {

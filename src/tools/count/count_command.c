@@ -2,8 +2,6 @@
  * Five ways to allreduce, and one along the dimensions of the mesh, counted from their plans, next
  * to the usual estimates.
  */
-#include "tools/count/count.h"
-
 #include "tools/common/show.h"
 
 #include <stdlib.h>
@@ -29,106 +27,96 @@ static const char examples[] = "  meshcoll count --ranks 8\n"
 
 enum { MOST_RANKS = 512 };
 
-typedef double (*estimate_t)(double p);
+/* A usual estimate on p ranks, in D or in steps: `text`, which is times * of(p); NULL: there is none. */
+typedef struct {
+    const char *text;
+    double times;
+    enum { ONE, P, OTHERS, PAIRS, LOG_P, ONE_OVER_P } of;
+} estimate_t;
 
 typedef struct {
     const char *name;
-    const char *strategy;   /* "(": along all dimensions */
-    const char *total_text; /* for the counted case; NULL: no usual estimate */
-    estimate_t total;       /* in D, as the next two */
-    bool both_ends;         /* the estimate counts sent and received */
-    const char *steps_text;
-    estimate_t steps;
-    const char *step_text;
-    estimate_t step;
+    const char *strategy; /* "(": along all dimensions */
+    bool both_ends;       /* the first estimate counts sent and received */
+    estimate_t total, steps, step;
     const char *note;
 } way_t;
 
-static double one(double p)
-{
-    (void)p;
-    return 1;
-}
-
-static double two(double p)
-{
-    return 2 * one(p);
-}
-
-static double three(double p)
-{
-    return 3 * one(p);
-}
-
-static double others(double p)
-{
-    return p - 1;
-}
-
-static double twice_others(double p)
-{
-    return 2 * (p - 1);
-}
-
-static double pairs(double p)
-{
-    return p * (p - 1);
-}
-
-static double four_p(double p)
-{
-    return 4 * p;
-}
-
-static double six_p(double p)
-{
-    return 6 * p;
-}
-
-static double two_p(double p)
-{
-    return 2 * p;
-}
-
-static double two_over_p(double p)
-{
-    return 2 / p;
-}
-
-static double twice_log(double p)
+static double value_of(const estimate_t *e, double p)
 {
     double rounds = 0;
-    for (double reached = 1; reached < p; reached *= 2)
-        rounds++;
-    return 2 * rounds;
+    switch (e->of) {
+    case P:
+        return e->times * p;
+    case OTHERS:
+        return e->times * (p - 1);
+    case PAIRS:
+        return e->times * p * (p - 1);
+    case LOG_P:
+        for (double reached = 1; reached < p; reached *= 2)
+            rounds++;
+        return e->times * rounds;
+    case ONE_OVER_P:
+        return e->times / p;
+    default:
+        return e->times;
+    }
 }
 
 static const way_t ways[] = {
-    {"full mesh", "allreduce:fullmesh()", "D p(p-1)", pairs, false, "1", one, "2D(p-1)",
-     twice_others,
+    {"full mesh",
+     "allreduce:fullmesh()",
+     false,
+     {"D p(p-1)", 1, PAIRS},
+     {"1", 1, ONE},
+     {"2D(p-1)", 2, OTHERS},
      "The estimate lets every rank send to all others and receive from all at once. Here a rank "
      "sends\n"
      "one message and receives one at a time, adds what comes in rank order so that all ranks get "
      "the\n"
      "same bits, and may overwrite its input only when that is sent: more steps, with less in "
      "each."},
-    {"star", "reduce:star() bcast:star()", "2D(p-1)", twice_others, false, "2", two, "root: D(p-1)",
-     others, "As above: the root takes p-1 vectors one after the other, then sends p-1."},
-    {"binary tree", "reduce:mst() bcast:mst()", "< 6Dp", six_p, true, "2 log p", twice_log, "<= 3D",
-     three,
+    {"star",
+     "reduce:star() bcast:star()",
+     false,
+     {"2D(p-1)", 2, OTHERS},
+     {"2", 2, ONE},
+     {"root: D(p-1)", 1, OTHERS},
+     "As above: the root takes p-1 vectors one after the other, then sends p-1."},
+    {"binary tree",
+     "reduce:mst() bcast:mst()",
+     true,
+     {"< 6Dp", 6, P},
+     {"2 log p", 2, LOG_P},
+     {"<= 3D", 3, ONE},
      "The estimate is an upper bound, with two children and a parent served in one step. The "
      "minimum\n"
      "spanning tree used here serves one neighbour a step: each of its p-1 edges carries D up and "
      "D\n"
      "down, which is 4D(p-1) counted at both ends."},
-    {"naive ring", "reduce:chain() bcast:chain()", "~ 4Dp", four_p, true, "2p", two_p, "2D", two,
+    {"naive ring",
+     "reduce:chain() bcast:chain()",
+     true,
+     {"~ 4Dp", 4, P},
+     {"2p", 2, P},
+     {"2D", 2, ONE},
      "The vector goes round in p-1 hops, not p. The estimate's 2D is one vector in and one out; "
      "here\n"
      "these are two steps, as nothing is cut into segments: what comes in one is sent on in the "
      "next."},
-    {"ring", "allreduce:ring()", "~ 4Dp", four_p, true, "2p", two_p, "2D/p", two_over_p,
+    {"ring",
+     "allreduce:ring()",
+     true,
+     {"~ 4Dp", 4, P},
+     {"2p", 2, P},
+     {"2D/p", 2, ONE_OVER_P},
      "p-1 steps each way, not p, since every rank has its own slice already."},
-    {"hierarchical", "hierarchical", NULL, NULL, false, NULL, NULL, NULL, NULL,
+    {"hierarchical",
+     "hierarchical",
+     false,
+     {0},
+     {0},
+     {0},
      "Rings inside of each box first, then between boxes, and the same way back: the outermost "
      "dimension\n"
      "has to carry what one box has, not what its ranks have."},
@@ -244,18 +232,16 @@ static void add_in_d(mc_table_t *table, mc_ratio_t ratio)
 }
 
 /* "2D(p-1) = 14 D" */
-static void add_estimate(mc_table_t *table, const char *text, estimate_t estimate, double p,
-                         const char *unit)
+static void add_estimate(mc_table_t *table, const estimate_t *e, double p, const char *unit)
 {
     char number[MC_NUMBER_TEXT];
-    if (text)
-        mc_number_print(number, sizeof number, "%.4g%s", estimate(p), unit);
-    if (!text)
+    mc_number_print(number, sizeof number, "%.4g%s", value_of(e, p), unit);
+    if (!e->text)
         mc_table_add(table, "-");
-    else if (strcmp(text, number) == 0)
-        mc_table_add(table, "%s", text);
+    else if (strcmp(e->text, number) == 0)
+        mc_table_add(table, "%s", number);
     else
-        mc_table_add(table, "%s = %s", text, number);
+        mc_table_add(table, "%s = %s", e->text, number);
 }
 
 static void add_head(mc_table_t *table, const tally_t *t)
@@ -282,20 +268,18 @@ static void add_way(mc_table_t *table, const tally_t *t, size_t i)
     if (t->top >= 0)
         add_in_d(table, c->over[t->top]);
     add_in_d(table, mc_ratio_add(c->sent, c->received));
-    add_estimate(table, way->total_text, way->total, p,
-                 way->both_ends ? " D, both ends" : " D, sent");
+    add_estimate(table, &way->total, p, way->both_ends ? " D, both ends" : " D, sent");
     mc_table_add(table, "%u", c->steps);
-    add_estimate(table, way->steps_text, way->steps, p, "");
+    add_estimate(table, &way->steps, p, "");
     add_in_d(table, c->step);
-    add_estimate(table, way->step_text, way->step, p, " D");
+    add_estimate(table, &way->step, p, " D");
 }
 
 static void print_note(const tally_t *t, size_t i)
 {
-    char size[MC_NUMBER_TEXT], strategy[MC_STRATEGY_TEXT];
+    char size[MC_NUMBER_TEXT];
     const counts_t *const c = &t->counts[i];
-    printf("\n%s, %s, %s sent in all\n  ", ways[i].name,
-           mc_show_strategy(&c->strategy, &t->mesh, strategy),
+    printf("\n%s, %s, %s sent in all\n  ", ways[i].name, mc_show_strategy(&c->strategy, &t->mesh),
            mc_print_bytes(mc_ratio_value(c->sent) * (double)t->bytes, size, sizeof size));
     for (const char *at = ways[i].note; *at; at++) {
         putchar(*at);
@@ -340,21 +324,20 @@ static json_t *json_over(const tally_t *t, const counts_t *c)
 
 static json_t *json_estimate(const way_t *way, double p)
 {
-    if (!way->total)
+    if (!way->total.text)
         return json_null();
-    return json_pack("{s:f, s:s, s:f, s:f}", "total", way->total(p), "total_counts",
-                     way->both_ends ? "sent and received" : "sent", "time_steps", way->steps(p),
-                     "step_most", way->step(p));
+    return json_pack("{s:f, s:s, s:f, s:f}", "total", value_of(&way->total, p), "total_counts",
+                     way->both_ends ? "sent and received" : "sent", "time_steps",
+                     value_of(&way->steps, p), "step_most", value_of(&way->step, p));
 }
 
 static json_t *json_way(const tally_t *t, size_t i)
 {
     char sent[MC_NUMBER_TEXT], received[MC_NUMBER_TEXT], step[MC_NUMBER_TEXT];
-    char strategy[MC_STRATEGY_TEXT];
     const counts_t *const c = &t->counts[i];
     return json_pack("{s:s, s:s, s:{s:s, s:o, s:s, s:i, s:s, s:f}, s:o, s:s}", "way", ways[i].name,
-                     "strategy", mc_show_strategy(&c->strategy, &t->mesh, strategy), "counted",
-                     "sent", mc_show_ratio(c->sent, sent), "sent_over", json_over(t, c), "received",
+                     "strategy", mc_show_strategy(&c->strategy, &t->mesh), "counted", "sent",
+                     mc_show_ratio(c->sent, sent), "sent_over", json_over(t, c), "received",
                      mc_show_ratio(c->received, received), "time_steps", (int)c->steps, "step_most",
                      mc_show_ratio(c->step, step), "sent_bytes",
                      mc_ratio_value(c->sent) * (double)t->bytes, "estimate",
@@ -373,19 +356,20 @@ static int print_json(const tally_t *t)
 }
 
 /* One dimension is one line: nothing crosses an outer one, and no way goes through it. */
-static int read_mesh(const mc_command_t *self, const char *text, int32_t ranks, tally_t *t)
+static int read_mesh(const char *text, int32_t ranks, tally_t *t)
 {
     if (text && ranks)
-        return mc_tool_refuse(self, "--ranks and --mesh both say how many ranks there are; leave "
-                                    "one of them out");
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "--ranks and --mesh both say how many ranks there are; leave one of them "
+                       "out");
     ranks = ranks ? ranks : 8;
     t->mesh = (mc_mesh_t){.ndims = 1, .size = ranks, .dim = {{"x", ranks}}};
-    const int exit = text ? mc_read_mesh(self, text, &t->mesh) : MC_GO_ON;
-    if (exit != MC_GO_ON)
-        return exit;
+    const int status = text ? mc_read_mesh(text, &t->mesh) : MESHCOLL_OK;
+    if (status)
+        return status;
     if (t->mesh.size < 2 || t->mesh.size > MOST_RANKS)
-        return mc_tool_refuse(self, "--mesh takes one of 2 to %d ranks; %s has %d", MOST_RANKS,
-                              text, t->mesh.size);
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "--mesh takes one of 2 to %d ranks; %s has %d",
+                       MOST_RANKS, text, t->mesh.size);
     int32_t longer = 0;
     for (int32_t d = t->mesh.ndims; d-- > 0;)
         if (t->mesh.dim[d].extent > 1) {
@@ -394,7 +378,7 @@ static int read_mesh(const mc_command_t *self, const char *text, int32_t ranks, 
         }
     t->top = longer > 1 ? t->top : -1;
     t->n = longer > 1 ? MC_COUNT(ways) : LAST_FLAT;
-    return MC_GO_ON;
+    return MESHCOLL_OK;
 }
 
 /* What the command line gives; a process runs one command. */
@@ -405,40 +389,28 @@ static struct {
 } given = {.bytes = "1M"};
 
 static const mc_option_t options[] = {
-    {.name = "ranks",
-     .value = "P",
-     .help = "how many ranks, 2 to 512: 8",
-     .number = &given.ranks,
-     .least = 2,
-     .most = MOST_RANKS},
-    {.name = "mesh",
-     .value = "MESH",
-     .help = "or the mesh they form, as in box=4,gpu=8 or box=8+8+4",
-     .text = &given.mesh},
-    {.name = "bytes", .value = "D", .help = "size of the vector: 1M", .text = &given.bytes},
-    {.name = "json", .help = "as JSON", .flag = &given.json},
+    MC_OPTION_NUMBER("ranks", "P", "how many ranks, 2 to 512: 8", &given.ranks, 2, MOST_RANKS),
+    MC_OPTION_TEXT("mesh", "MESH", "or the mesh they form, as in box=4,gpu=8 or box=8+8+4",
+                   &given.mesh),
+    MC_OPTION_TEXT("bytes", "D", "size of the vector: 1M", &given.bytes),
+    MC_OPTION_FLAG("json", "as JSON", &given.json),
     {0},
 };
 
-static int run(const mc_command_t *self, int argc, char **argv)
+static int run(int argc, char **argv)
 {
-    tally_t tally = {0};
+    static tally_t tally;
     mc_arguments_t arguments = {0};
-    int exit = mc_options_parse(self, options, argc, argv, &arguments);
-    if (exit == MC_GO_ON)
-        exit = read_mesh(self, given.mesh, given.ranks, &tally);
-    if (exit == MC_GO_ON)
-        exit = mc_read_bytes(self, "--bytes", given.bytes, &tally.bytes);
-    if (exit != MC_GO_ON)
-        return exit;
-    int status = MESHCOLL_OK;
+    int status = mc_options_parse(&mc_count_command, options, argc, argv, &arguments);
+    if (!status)
+        status = read_mesh(given.mesh, given.ranks, &tally);
+    if (!status)
+        status = mc_read_bytes("--bytes", given.bytes, &tally.bytes);
     for (size_t i = 0; i < tally.n && !status; i++)
         status = count_way(&ways[i], &tally.mesh, &tally.counts[i]);
-    if (!status && given.json)
-        return print_json(&tally);
-    if (!status)
-        status = print_text(&tally);
-    return status ? mc_tool_fail(self, status) : MC_EXIT_OK;
+    if (status)
+        return status;
+    return given.json ? print_json(&tally) : print_text(&tally);
 }
 
 const mc_command_t mc_count_command = {

@@ -1,5 +1,3 @@
-#include "tools/list/list.h"
-
 #include "tools/common/show.h"
 
 #include <string.h>
@@ -23,12 +21,6 @@ static int print_table(mc_table_t *table)
     return status;
 }
 
-static void add_row(mc_table_t *table, const char *const *cells)
-{
-    for (int c = 0; c < table->columns; c++)
-        mc_table_add(table, "%s", cells[c]);
-}
-
 /* Collectives ------------------------------------------------------------------------------------ */
 
 static const char *const meaning[MC_PLACEMENTS] = {
@@ -46,7 +38,7 @@ static int print_collectives(const mc_mesh_t *mesh)
     mc_table_t table = mc_table("lll");
     (void)mesh;
     printf("collectives, and the moves along one dimension that strategies are made of\n\n");
-    add_row(&table, head);
+    mc_table_add_row(&table, head);
     for (int c = 0; c < MESHCOLL_COLLECTIVES; c++) {
         const mc_move_t *const move = &mc_moves[c];
         mc_table_add(&table, "%s", move->name);
@@ -117,7 +109,7 @@ static int print_algorithms(const mc_mesh_t *mesh)
     mc_table_t table = mc_table("lll");
     (void)mesh;
     printf("algorithms on one line of ranks; write the dimension after it: bcast:mst(box)\n\n");
-    add_row(&table, head);
+    mc_table_add_row(&table, head);
     for (int32_t i = 0; i < mc_n_algorithms; i++) {
         const mc_algorithm_t *const a = &mc_algorithms[i];
         mc_table_add(&table, "%s:%s", mc_moves[a->collective].name, a->name);
@@ -150,22 +142,20 @@ static json_t *json_algorithms(const mc_mesh_t *mesh)
 /* Named strategies ------------------------------------------------------------------------------- */
 
 /* NULL: there is none on this mesh. */
-static const char *named_text(const mc_named_t *named, const mc_mesh_t *mesh,
-                              char buffer[MC_STRATEGY_TEXT])
+static const char *named_text(const mc_named_t *named, const mc_mesh_t *mesh)
 {
     mc_strategy_t strategy;
-    if (mc_strategy_named(named->name, named->collective, mesh, &strategy))
-        return NULL;
-    return mc_show_strategy(&strategy, mesh, buffer);
+    const bool exists = !mc_strategy_named(named->name, named->collective, mesh, &strategy);
+    return exists ? mc_show_strategy(&strategy, mesh) : NULL;
 }
 
 static int print_strategies(const mc_mesh_t *mesh)
 {
     static const char *const head[] = {"collective", "name", "what it does"};
-    char text[MC_STRATEGY_TEXT], name[MC_MESH_TEXT];
+    char name[MC_MESH_TEXT];
     mc_table_t table = mc_table("lll");
     printf("named strategies, and below each its text on %s\n\n", mc_mesh_text(mesh, name));
-    add_row(&table, head);
+    mc_table_add_row(&table, head);
     for (int32_t i = 0; i < mc_named_count(); i++) {
         const mc_named_t *const named = mc_named_at(i);
         const bool first = i == 0 || mc_named_at(i - 1)->collective != named->collective;
@@ -174,7 +164,7 @@ static int print_strategies(const mc_mesh_t *mesh)
         mc_table_add(&table, "%s", named->help);
         mc_table_add(&table, "%s", "");
         mc_table_add(&table, "%s", "");
-        const char *const written = named_text(named, mesh, text);
+        const char *const written = named_text(named, mesh);
         mc_table_add(&table, "  %s", written ? written : "none on this mesh");
     }
     return print_table(&table);
@@ -182,14 +172,13 @@ static int print_strategies(const mc_mesh_t *mesh)
 
 static json_t *json_strategies(const mc_mesh_t *mesh)
 {
-    char text[MC_STRATEGY_TEXT];
     json_t *const list = json_array();
     for (int32_t i = 0; i < mc_named_count(); i++) {
         const mc_named_t *const named = mc_named_at(i);
-        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s?}", "collective",
-                                              mc_moves[named->collective].name, "name", named->name,
-                                              "help", named->help, "strategy",
-                                              named_text(named, mesh, text)));
+        json_array_append_new(list,
+                              json_pack("{s:s, s:s, s:s, s:s?}", "collective",
+                                        mc_moves[named->collective].name, "name", named->name,
+                                        "help", named->help, "strategy", named_text(named, mesh)));
     }
     return list;
 }
@@ -203,13 +192,13 @@ static int print_link_presets(void)
     char number[MC_NUMBER_TEXT];
     mc_table_t table = mc_table("lrrrl");
     printf("link presets; ports: how many lines of ranks a box drives at full rate at once\n\n");
-    add_row(&table, head);
+    mc_table_add_row(&table, head);
     for (int32_t i = 0; i < mc_n_link_presets; i++) {
         const mc_link_t *const link = &mc_link_presets[i].link;
         mc_table_add(&table, "%s", mc_link_presets[i].name);
         mc_add_seconds(&table, link->alpha);
-        mc_table_add(&table, "%.4g GB/s", 1e-9 / link->beta);
-        mc_table_add(&table, "%.4g GB/s", 1e-9 / link->gamma);
+        mc_add_rate(&table, link->beta);
+        mc_add_rate(&table, link->gamma);
         mc_table_add(&table, "%s%s", mc_show_ports(link->ports, number),
                      link->pulled ? ", receivers copy" : "");
     }
@@ -227,11 +216,11 @@ static int print_links(const mc_mesh_t *mesh)
            "default\n\n");
     static const char *const head[] = {"preset", "network", "inside a box", ""};
     mc_table_t table = mc_table("llll");
-    add_row(&table, head);
+    mc_table_add_row(&table, head);
     for (int32_t i = 0; i < mc_n_cluster_presets && !status; i++) {
         const mc_cluster_preset_t *const p = &mc_cluster_presets[i];
         const char *const cells[] = {p->name, p->network, p->inside, p->provenance};
-        add_row(&table, cells);
+        mc_table_add_row(&table, cells);
     }
     return status ? status : print_table(&table);
 }
@@ -242,12 +231,11 @@ static json_t *json_links(const mc_mesh_t *mesh)
     (void)mesh;
     for (int32_t i = 0; i < mc_n_link_presets; i++) {
         const mc_link_preset_t *const p = &mc_link_presets[i];
-        json_t *const ports =
-            p->link.ports == MC_PORTS_ALL ? json_string("all") : json_integer(p->link.ports);
-        json_array_append_new(
-            links, json_pack("{s:s, s:s, s:f, s:f, s:f, s:o, s:b}", "name", p->name, "provenance",
-                             p->provenance, "alpha", p->link.alpha, "beta", p->link.beta, "gamma",
-                             p->link.gamma, "ports", ports, "pulled", (int)p->link.pulled));
+        json_array_append_new(links, json_pack("{s:s, s:s, s:f, s:f, s:f, s:o, s:b}", "name",
+                                               p->name, "provenance", p->provenance, "alpha",
+                                               p->link.alpha, "beta", p->link.beta, "gamma",
+                                               p->link.gamma, "ports", mc_json_ports(p->link.ports),
+                                               "pulled", (int)p->link.pulled));
     }
     for (int32_t i = 0; i < mc_n_cluster_presets; i++) {
         const mc_cluster_preset_t *const p = &mc_cluster_presets[i];
@@ -269,58 +257,47 @@ static const struct {
     {"links", print_links, json_links},
 };
 
-static int check_section(const mc_command_t *self, const char *name)
-{
-    for (size_t i = 0; name && i < MC_COUNT(sections); i++)
-        if (strcmp(sections[i].name, name) == 0)
-            return MC_GO_ON;
-    if (!name)
-        return MC_GO_ON;
-    return mc_tool_refuse(self,
-                          "there is no list of '%s'; expected collectives, algorithms, "
-                          "strategies or links",
-                          name);
-}
-
-static int print_sections(const mc_command_t *self, const char *name, const mc_mesh_t *mesh,
-                          bool as_json)
+/* NULL: all. */
+static int print_sections(const char *name, const mc_mesh_t *mesh, bool as_json)
 {
     json_t *const json = json_pack("{s:s, s:o}", "command", "list", "mesh", mc_json_mesh(mesh));
     int status = MESHCOLL_OK;
+    bool found = false;
     for (size_t i = 0; i < MC_COUNT(sections) && !status; i++) {
         if (name && strcmp(sections[i].name, name) != 0)
             continue;
+        found = true;
         if (as_json)
             json_object_set_new(json, sections[i].name, sections[i].json(mesh));
         else
             status = sections[i].print(mesh);
     }
-    if (as_json)
+    if (!found)
+        status = mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                         "there is no list of '%s'; expected collectives, algorithms, strategies "
+                         "or links",
+                         name);
+    if (!status && as_json)
         return mc_json_print(json);
     json_decref(json);
-    return status ? mc_tool_fail(self, status) : MC_EXIT_OK;
+    return status;
 }
 
-static int run(const mc_command_t *self, int argc, char **argv)
+static int run(int argc, char **argv)
 {
     const char *name = NULL, *mesh_text = "box=4,gpu=8";
     bool json = false;
     mc_mesh_t mesh;
     mc_arguments_t arguments = {.text = &name, .most = 1};
     const mc_option_t options[] = {
-        {.name = "mesh",
-         .value = "MESH",
-         .help = "for the texts of strategies: box=4,gpu=8",
-         .text = &mesh_text},
-        {.name = "json", .help = "as JSON", .flag = &json},
+        MC_OPTION_TEXT("mesh", "MESH", "for the texts of strategies: box=4,gpu=8", &mesh_text),
+        MC_OPTION_FLAG("json", "as JSON", &json),
         {0},
     };
-    int exit = mc_options_parse(self, options, argc, argv, &arguments);
-    if (exit == MC_GO_ON)
-        exit = check_section(self, name);
-    if (exit == MC_GO_ON)
-        exit = mc_read_mesh(self, mesh_text, &mesh);
-    return exit == MC_GO_ON ? print_sections(self, name, &mesh, json) : exit;
+    int status = mc_options_parse(&mc_list_command, options, argc, argv, &arguments);
+    if (!status)
+        status = mc_read_mesh(mesh_text, &mesh);
+    return status ? status : print_sections(name, &mesh, json);
 }
 
 const mc_command_t mc_list_command = {

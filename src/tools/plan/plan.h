@@ -4,10 +4,7 @@
 
 #include "tools/common/show.h"
 
-extern const mc_command_t mc_plan_command;
-
 typedef struct {
-    const mc_command_t *command;
     meshcoll_collective_t collective;
     mc_mesh_t mesh;
     mc_links_t links;
@@ -57,21 +54,16 @@ int mc_plan_check(const mc_plan_request_t *request, const mc_strategy_t *strateg
  * cheapest of each shape, `most` at most; how many. `ranked` is ascending. */
 uint32_t mc_plan_shapes(const mc_ranked_t *ranked, uint32_t n, uint32_t most, uint32_t *at);
 
-/* A named strategy of the collective, with the number of segments in which it takes least. */
-typedef struct {
-    const char *name;
-    mc_ranked_t ranked;
-} mc_plan_named_t;
-enum { MC_PLAN_NAMED = 32 };
-/* Those that the mesh has and the request allows, at most `most`; how many. */
-int32_t mc_plan_named(const mc_plan_request_t *request, mc_plan_named_t *named, int32_t most);
+/* The i-th named strategy, with the number of segments in which it takes least; false: it is another collective's, the
+ * mesh has it not, or the request does not allow it. */
+bool mc_plan_named(const mc_plan_request_t *request, int32_t i, mc_ranked_t *named);
 
 /* Collective, mesh, root and links, as the first lines of what is printed. */
 void mc_plan_print_head(const mc_plan_request_t *request, const char *what);
 /* The same as an object, which the rest is added to. */
 json_t *mc_plan_json_head(const mc_plan_request_t *request);
 
-/* One size: the ranking, or what one strategy costs. Exit statuses. */
+/* One size: the ranking, or what one strategy costs. */
 int mc_plan_rank(const mc_plan_request_t *request);
 /* From size to size: where the best one changes, where options 1, 2 and 3 cross. */
 int mc_plan_sweep(const mc_plan_request_t *request, uint64_t from, uint64_t to);

@@ -29,180 +29,150 @@ static const char examples[] =
     "  meshcoll plan bcast --mesh box=8,gpu=8 --bytes 1M --links "
     "\"box=alpha:20us;beta:1GB/s,gpu=shm\"\n";
 
-typedef struct {
-    const char *mesh, *bytes, *links, *root, *strategy, *sweep, *scale;
-} texts_t;
+/* What the command line gives; a process runs one command. */
+static struct {
+    const char *collective, *mesh, *bytes, *links, *root, *strategy, *sweep, *scale;
+    mc_plan_request_t request;
+} given = {.request = {.top = 10, .max_segments = MC_MAX_SEGMENTS}};
 
 /* "1K..64M" */
-static int read_sweep(const mc_command_t *command, const char *text, uint64_t *from, uint64_t *to)
+static int read_sweep(const char *text, uint64_t *from, uint64_t *to)
 {
     char first[64];
     const char *const dots = strstr(text, "..");
     if (!dots || (size_t)(dots - text) >= sizeof first)
-        return mc_tool_refuse(command, "--sweep takes two sizes, as in 1K..64M; got '%s'", text);
-    memcpy(first, text, (size_t)(dots - text));
-    first[dots - text] = '\0';
-    int exit = mc_read_bytes(command, "--sweep", first, from);
-    if (exit == MC_GO_ON)
-        exit = mc_read_bytes(command, "--sweep", dots + 2, to);
-    if (exit == MC_GO_ON && (*from < 1 || *from >= *to))
-        return mc_tool_refuse(command,
-                              "--sweep goes from a size of at least 1 to a larger one; "
-                              "got '%s'",
-                              text);
-    return exit;
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "--sweep takes two sizes, as in 1K..64M; got '%s'",
+                       text);
+    snprintf(first, sizeof first, "%.*s", (int)(dots - text), text);
+    int status = mc_read_bytes("--sweep", first, from);
+    if (!status)
+        status = mc_read_bytes("--sweep", dots + 2, to);
+    if (!status && (*from < 1 || *from >= *to))
+        status = mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                         "--sweep goes from a size of at least 1 to a larger one; got '%s'", text);
+    return status;
 }
 
 /* What all forms of the command take. */
-static int read_shared(const texts_t *texts, mc_plan_request_t *r)
+static int read_shared(mc_plan_request_t *r)
 {
     if (r->max_segments & (r->max_segments - 1))
-        return mc_tool_refuse(r->command, "--max-segments takes a power of two, as in 64; got '%d'",
-                              r->max_segments);
-    return mc_read_mesh(r->command, texts->mesh, &r->mesh);
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "--max-segments takes a power of two, as in 64; got '%d'", r->max_segments);
+    return mc_read_mesh(given.mesh, &r->mesh);
 }
 
-static int read_request(const texts_t *texts, const char *collective, mc_plan_request_t *r)
+static int read_request(mc_plan_request_t *r)
 {
-    int exit = mc_read_collective(r->command, collective, &r->collective);
-    if (exit == MC_GO_ON)
-        exit = read_shared(texts, r);
-    if (exit == MC_GO_ON)
-        exit = mc_read_root(r->command, texts->root, r->collective, &r->mesh, &r->root);
-    if (exit != MC_GO_ON)
-        return exit;
-    const int status = mc_plan_set_links(r, texts->links);
+    int status = mc_read_collective(given.collective, &r->collective);
+    if (!status)
+        status = read_shared(r);
+    if (!status)
+        status = mc_read_root(given.root, r->collective, &r->mesh, &r->root);
+    if (!status)
+        status = mc_plan_set_links(r, given.links);
     if (status)
-        return mc_tool_fail(r->command, status);
+        return status;
     /* the setting leaves alone what does not reduce */
     r->reproducible = r->reproducible && mc_moves[r->collective].reduces;
     if (r->in_order && !mc_moves[r->collective].reduces)
-        return mc_tool_refuse(r->command,
-                              "--in-order is for what reduces: reduce, reduce_scatter, allreduce; "
-                              "%s does not",
-                              mc_moves[r->collective].name);
-    return MC_GO_ON;
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "--in-order is for what reduces: reduce, reduce_scatter, allreduce; %s "
+                       "does not",
+                       mc_moves[r->collective].name);
+    return MESHCOLL_OK;
 }
 
-static int run_sweep(const texts_t *texts, const mc_plan_request_t *r)
+static int run_sweep(const mc_plan_request_t *r)
 {
     uint64_t from, to;
-    if (texts->bytes || texts->strategy)
-        return mc_tool_refuse(r->command, "--sweep goes without %s",
-                              texts->bytes ? "--bytes" : "--strategy");
-    const int exit = read_sweep(r->command, texts->sweep, &from, &to);
-    return exit == MC_GO_ON ? mc_plan_sweep(r, from, to) : exit;
+    if (given.bytes || given.strategy)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "--sweep goes without %s",
+                       given.bytes ? "--bytes" : "--strategy");
+    const int status = read_sweep(given.sweep, &from, &to);
+    return status ? status : mc_plan_sweep(r, from, to);
 }
 
-static int run_scale(const texts_t *texts, const char *collective, mc_plan_request_t *r)
+static int run_scale(mc_plan_request_t *r)
 {
-    const mc_plan_scale_t scale = {texts->scale, texts->bytes, texts->links, collective};
-    if (texts->root || texts->strategy || texts->sweep)
-        return mc_tool_refuse(r->command, "--scale goes without %s",
-                              texts->root       ? "--root"
-                              : texts->strategy ? "--strategy"
-                                                : "--sweep");
-    const int exit = read_shared(texts, r);
-    return exit == MC_GO_ON ? mc_plan_scale(r, &scale) : exit;
+    const mc_plan_scale_t scale = {given.scale, given.bytes, given.links, given.collective};
+    if (given.root || given.strategy || given.sweep)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "--scale goes without %s",
+                       given.root       ? "--root"
+                       : given.strategy ? "--strategy"
+                                        : "--sweep");
+    const int status = read_shared(r);
+    return status ? status : mc_plan_scale(r, &scale);
 }
 
-static int run_size(const texts_t *texts, mc_plan_request_t *r)
+static int run_size(mc_plan_request_t *r)
 {
-    mc_strategy_t strategy;
-    int exit = MC_GO_ON;
-    if (!texts->bytes)
-        return mc_tool_refuse(r->command, "--bytes is missing; expected the size of the whole "
-                                          "vector, as in --bytes 64M, or --sweep 1K..64M");
-    exit = mc_read_bytes(r->command, "--bytes", texts->bytes, &r->bytes);
-    if (exit == MC_GO_ON && texts->strategy) {
-        exit = mc_read_strategy(r->command, texts->strategy, r->collective, &r->mesh, &strategy);
+    static mc_strategy_t strategy;
+    if (!given.bytes)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "--bytes is missing; expected the size of the whole vector, as in --bytes "
+                       "64M, or --sweep 1K..64M");
+    int status = mc_read_bytes("--bytes", given.bytes, &r->bytes);
+    if (!status && given.strategy) {
         r->strategy = &strategy;
-        if (exit == MC_GO_ON && mc_plan_check(r, &strategy))
-            exit = mc_tool_fail(r->command, MESHCOLL_ERR_STRATEGY);
+        status = mc_strategy_parse(given.strategy, r->collective, &r->mesh, &strategy);
+        if (!status)
+            status = mc_plan_check(r, &strategy);
     }
-    if (exit == MC_GO_ON)
-        exit = mc_plan_rank(r);
-    r->strategy = NULL;
-    return exit;
+    return status ? status : mc_plan_rank(r);
 }
-
-/* What the command line gives; a process runs one command. */
-static struct {
-    const char *collective;
-    texts_t texts;
-    mc_plan_request_t request;
-} given = {.request = {.top = 10, .max_segments = MC_MAX_SEGMENTS}};
 
 static const mc_option_t options[] = {
-    {.name = "mesh",
-     .value = "MESH",
-     .help = "ranks by dimension, outermost first: box=8,gpu=8; boxes of unequal sizes: box=8+8+4",
-     .text = &given.texts.mesh},
-    {.name = "bytes",
-     .value = "SIZE",
-     .help = "bytes of the whole vector (of all blocks together): 512, 64K, 64M, 1G",
-     .text = &given.texts.bytes},
-    {.name = "links",
-     .value = "LINKS",
-     .help = "a preset or links by hand; see meshcoll list links",
-     .text = &given.texts.links},
-    {.name = "root",
-     .value = "RANK",
-     .help = "root of bcast, reduce, scatter, gather: 0",
-     .text = &given.texts.root},
-    {.name = "top",
-     .value = "N",
-     .help = "how many strategies are shown: 10",
-     .number = &given.request.top,
-     .least = 1,
-     .most = 100000},
-    {.name = "all",
-     .help = "the cheapest strategies, not only the cheapest with each order of phases",
-     .flag = &given.request.all},
-    {.name = "in-order",
-     .help = "only what reduces in the order of ranks, as for an operation that does not commute",
-     .flag = &given.request.in_order},
-    {.name = "phases",
-     .help = "each shown strategy phase by phase, not only the best",
-     .flag = &given.request.phases},
-    {.name = "strategy",
-     .value = "STRATEGY",
-     .help = "price this one only: its text or its name",
-     .text = &given.texts.strategy},
-    {.name = "sweep",
-     .value = "FROM..TO",
-     .help = "where the best strategy changes between two sizes",
-     .text = &given.texts.sweep},
-    {.name = "scale",
-     .value = "EXTENTS",
-     .help = "a table of this mesh and of those with 64,1024 in its outermost dimension",
-     .text = &given.texts.scale},
-    {.name = "reproducible",
-     .help = "only strategies that MESHCOLL_REPRODUCIBLE=1 may take",
-     .flag = &given.request.reproducible},
-    {.name = "max-segments",
-     .value = "N",
-     .help = "cut the vector into at most N segments (a power of two): 256, as the library does",
-     .number = &given.request.max_segments,
-     .least = 1,
-     .most = MC_MOST_SEGMENTS},
-    {.name = "json", .help = "as JSON", .flag = &given.request.json},
+    MC_OPTION_TEXT(
+        "mesh", "MESH",
+        "ranks by dimension, outermost first: box=8,gpu=8; boxes of unequal sizes: box=8+8+4",
+        &given.mesh),
+    MC_OPTION_TEXT("bytes", "SIZE",
+                   "bytes of the whole vector (of all blocks together): 512, 64K, 64M, 1G",
+                   &given.bytes),
+    MC_OPTION_TEXT("links", "LINKS", "a preset or links by hand; see meshcoll list links",
+                   &given.links),
+    MC_OPTION_TEXT("root", "RANK", "root of bcast, reduce, scatter, gather: 0", &given.root),
+    MC_OPTION_NUMBER("top", "N", "how many strategies are shown: 10", &given.request.top, 1,
+                     100000),
+    MC_OPTION_FLAG("all",
+                   "the cheapest strategies, not only the cheapest with each order of phases",
+                   &given.request.all),
+    MC_OPTION_FLAG(
+        "in-order",
+        "only what reduces in the order of ranks, as for an operation that does not commute",
+        &given.request.in_order),
+    MC_OPTION_FLAG("phases", "each shown strategy phase by phase, not only the best",
+                   &given.request.phases),
+    MC_OPTION_TEXT("strategy", "STRATEGY", "price this one only: its text or its name",
+                   &given.strategy),
+    MC_OPTION_TEXT("sweep", "FROM..TO", "where the best strategy changes between two sizes",
+                   &given.sweep),
+    MC_OPTION_TEXT("scale", "EXTENTS",
+                   "a table of this mesh and of those with 64,1024 in its outermost dimension",
+                   &given.scale),
+    MC_OPTION_FLAG("reproducible", "only strategies that MESHCOLL_REPRODUCIBLE=1 may take",
+                   &given.request.reproducible),
+    MC_OPTION_NUMBER(
+        "max-segments", "N",
+        "cut the vector into at most N segments (a power of two): 256, as the library does",
+        &given.request.max_segments, 1, MC_MOST_SEGMENTS),
+    MC_OPTION_FLAG("json", "as JSON", &given.request.json),
     {0},
 };
 
-static int run(const mc_command_t *self, int argc, char **argv)
+static int run(int argc, char **argv)
 {
+    mc_plan_request_t *const r = &given.request;
     mc_arguments_t arguments = {.text = &given.collective, .most = 1};
-    given.request.command = self;
-    int exit = mc_options_parse(self, options, argc, argv, &arguments);
-    if (exit == MC_GO_ON && given.texts.scale)
-        return run_scale(&given.texts, given.collective, &given.request);
-    if (exit == MC_GO_ON)
-        exit = read_request(&given.texts, given.collective, &given.request);
-    if (exit != MC_GO_ON)
-        return exit;
-    return given.texts.sweep ? run_sweep(&given.texts, &given.request)
-                             : run_size(&given.texts, &given.request);
+    int status = mc_options_parse(&mc_plan_command, options, argc, argv, &arguments);
+    if (!status && given.scale)
+        return run_scale(r);
+    if (!status)
+        status = read_request(r);
+    if (status)
+        return status;
+    return given.sweep ? run_sweep(r) : run_size(r);
 }
 
 const mc_command_t mc_plan_command = {

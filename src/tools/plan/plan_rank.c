@@ -49,13 +49,12 @@ static mc_phase_cost_t side_cost(const ranking_t *k, const mc_strategy_t *s, int
     return sum;
 }
 
-static void add_cost_row(mc_table_t *table, const ranking_t *k, const mc_strategy_t *s,
-                         const char *name, const mc_cost_t *cost)
+static void add_cost(mc_table_t *table, const ranking_t *k, const mc_strategy_t *s,
+                     const mc_cost_t *cost)
 {
     const mc_plan_request_t *const r = k->request;
     const mc_links_t links = links_of(k, s);
     char term[MC_TERM_TEXT];
-    mc_table_add(table, "%s", name);
     for (int32_t d = 0; d < r->mesh.ndims; d++)
         mc_table_add(table, "%s", mc_show_term(&cost->dim[d], term));
     mc_add_seconds(table, mc_cost_seconds(cost, &links, piece_of(k, s)));
@@ -102,17 +101,15 @@ static void print_sides(const ranking_t *k, const mc_strategy_t *s)
 static void add_side_rows(mc_table_t *table, const ranking_t *k, const mc_strategy_t *s,
                           int32_t side)
 {
-    char phase[MC_STRATEGY_TEXT], name[MC_STRATEGY_TEXT + 4];
     const char *const mark = mc_strategy_sides(s) == 1 ? "" : side == 0 ? "A " : "B ";
     for (int32_t i = mc_side_first(s, side); i < mc_side_end(s, side); i++) {
         const mc_phase_cost_t cost = phase_cost(k, s, i);
-        mc_show_phase(s, &k->request->mesh, i, phase);
-        snprintf(name, sizeof name, "%s%s", mark, phase);
-        add_cost_row(table, k, s, name, &cost.once);
+        mc_table_add(table, "%s%s", mark, mc_show_phase(s, &k->request->mesh, i));
+        add_cost(table, k, s, &cost.once);
     }
     const mc_phase_cost_t total = side_cost(k, s, side);
-    snprintf(name, sizeof name, "%sall phases", mark);
-    add_cost_row(table, k, s, name, &total.once);
+    mc_table_add(table, "%sall phases", mark);
+    add_cost(table, k, s, &total.once);
 }
 
 static void print_call(const mc_links_t *links)
@@ -189,15 +186,14 @@ static void print_remarks(const ranking_t *k)
 /* Phase by phase: of all that are listed, or of the first. */
 static int print_details(const ranking_t *k)
 {
-    char text[MC_STRATEGY_TEXT];
     int status = MESHCOLL_OK;
     const uint32_t shown = k->request->phases ? k->n_listed : 1;
     for (uint32_t i = 0; i < shown && !status; i++) {
         const mc_strategy_t *const s = &k->ranked[k->listed[i]].strategy;
-        if (k->request->strategy)
-            printf("\n%s\n", mc_show_strategy(s, &k->request->mesh, text));
-        else
-            printf("\n#%u  %s\n", k->listed[i] + 1, mc_show_strategy(s, &k->request->mesh, text));
+        putchar('\n');
+        if (!k->request->strategy)
+            printf("#%u  ", k->listed[i] + 1);
+        printf("%s\n", mc_show_strategy(s, &k->request->mesh));
         print_measured(k, s);
         print_legend(k, s);
         status = print_phases(k, s);
@@ -252,10 +248,8 @@ static int print_listed(const ranking_t *k)
 {
     const bool one = k->request->strategy != NULL;
     const char *const head[] = {one ? "" : "#", "time", "/ best", "/ bound", "strategy"};
-    char text[MC_STRATEGY_TEXT];
     mc_table_t table = mc_table("rrrrl");
-    for (size_t i = 0; i < MC_COUNT(head); i++)
-        mc_table_add(&table, "%s", head[i]);
+    mc_table_add_row(&table, head);
     for (uint32_t i = 0; i < k->n_listed; i++) {
         const mc_ranked_t *const ranked = &k->ranked[k->listed[i]];
         if (one)
@@ -263,7 +257,7 @@ static int print_listed(const ranking_t *k)
         else
             mc_table_add(&table, "%u", k->listed[i] + 1);
         add_times(&table, k, ranked->seconds);
-        mc_table_add(&table, "%s", mc_show_strategy(&ranked->strategy, &k->request->mesh, text));
+        mc_table_add(&table, "%s", mc_show_strategy(&ranked->strategy, &k->request->mesh));
     }
     return mc_table_print(&table, 2, stdout);
 }
@@ -296,20 +290,20 @@ static void print_close(const ranking_t *k)
 
 static int print_named(const ranking_t *k)
 {
-    const char *const head[] = {"name", "time", "/ best", "/ bound", "segments"};
-    mc_plan_named_t named[MC_PLAN_NAMED];
-    const int32_t n = mc_plan_named(k->request, named, MC_PLAN_NAMED);
+    static const char *const head[] = {"name", "time", "/ best", "/ bound", "segments"};
     mc_table_t table = mc_table("lrrrr");
-    if (n == 0)
-        return MESHCOLL_OK;
-    printf("\nnamed strategies, each with its best number of segments:\n\n");
-    for (size_t i = 0; i < MC_COUNT(head); i++)
-        mc_table_add(&table, "%s", head[i]);
-    for (int32_t i = 0; i < n; i++) {
-        mc_table_add(&table, "%s", named[i].name);
-        add_times(&table, k, named[i].ranked.seconds);
-        mc_table_add(&table, "%u", named[i].ranked.strategy.segments);
+    mc_ranked_t named;
+    for (int32_t i = 0; i < mc_named_count(); i++) {
+        if (!mc_plan_named(k->request, i, &named))
+            continue;
+        if (table.n_cells == 0)
+            mc_table_add_row(&table, head);
+        mc_table_add(&table, "%s", mc_named_at(i)->name);
+        add_times(&table, k, named.seconds);
+        mc_table_add(&table, "%u", named.strategy.segments);
     }
+    if (table.n_cells > 0)
+        printf("\nnamed strategies, each with its best number of segments:\n\n");
     return mc_table_print(&table, 2, stdout);
 }
 
@@ -333,46 +327,44 @@ static json_t *json_phases(const ranking_t *k, const mc_strategy_t *s)
 {
     const mc_plan_request_t *const r = k->request;
     const mc_links_t links = links_of(k, s);
-    char name[MC_STRATEGY_TEXT];
     json_t *const phases = json_array();
     for (int32_t i = 0; i < s->n_phases; i++) {
         const mc_phase_cost_t cost = phase_cost(k, s, i);
         const double seconds = mc_cost_seconds(&cost.once, &links, piece_of(k, s));
-        json_array_append_new(phases,
-                              json_pack("{s:s, s:i, s:f, s:o, s:o}", "phase",
-                                        mc_show_phase(s, &r->mesh, i, name), "side",
-                                        s->second > 0 && i >= s->second ? 2 : 1, "segment_seconds",
-                                        seconds, "terms", mc_json_cost(&r->mesh, &cost.once),
-                                        "busy_terms", mc_json_cost(&r->mesh, &cost.busy)));
+        json_array_append_new(
+            phases, json_pack("{s:s, s:i, s:f, s:o, s:o}", "phase", mc_show_phase(s, &r->mesh, i),
+                              "side", s->second > 0 && i >= s->second ? 2 : 1, "segment_seconds",
+                              seconds, "terms", mc_json_cost(&r->mesh, &cost.once), "busy_terms",
+                              mc_json_cost(&r->mesh, &cost.busy)));
     }
     return phases;
 }
 
 static json_t *json_strategy(const ranking_t *k, const mc_ranked_t *ranked)
 {
-    char text[MC_STRATEGY_TEXT];
+    json_t *const phases = json_phases(k, &ranked->strategy);
     mc_phase_cost_t total = side_cost(k, &ranked->strategy, 0);
     if (mc_strategy_sides(&ranked->strategy) > 1) {
         const mc_phase_cost_t second = side_cost(k, &ranked->strategy, 1);
         total.once = mc_cost_add(&total.once, &second.once);
     }
     return json_pack("{s:s, s:i, s:f, s:f, s:o, s:o, s:o}", "strategy",
-                     mc_show_strategy(&ranked->strategy, &k->request->mesh, text), "segments",
+                     mc_show_strategy(&ranked->strategy, &k->request->mesh), "segments",
                      (int)ranked->strategy.segments, "seconds", ranked->seconds, "times_best",
                      k->best > 0 ? ranked->seconds / k->best : 1.0, "times_bound",
                      k->bound > 0 ? json_real(ranked->seconds / k->bound) : json_null(), "terms",
-                     mc_json_cost(&k->request->mesh, &total.once), "phases",
-                     json_phases(k, &ranked->strategy));
+                     mc_json_cost(&k->request->mesh, &total.once), "phases", phases);
 }
 
 static json_t *json_named(const ranking_t *k)
 {
-    mc_plan_named_t named[MC_PLAN_NAMED];
-    const int32_t n = mc_plan_named(k->request, named, MC_PLAN_NAMED);
+    mc_ranked_t named;
     json_t *const list = json_array();
-    for (int32_t i = 0; i < n; i++) {
-        json_t *const one = json_strategy(k, &named[i].ranked);
-        json_object_set_new(one, "name", json_string(named[i].name));
+    for (int32_t i = 0; i < mc_named_count(); i++) {
+        if (!mc_plan_named(k->request, i, &named))
+            continue;
+        json_t *const one = json_strategy(k, &named);
+        json_object_set_new(one, "name", json_string(mc_named_at(i)->name));
         json_array_append_new(list, one);
     }
     return list;
@@ -398,21 +390,19 @@ static int print_json(const ranking_t *k)
 
 static int print_all(const ranking_t *k)
 {
-    if (k->request->json)
-        return print_json(k);
-    const int status = print_ranking(k);
-    return status ? mc_tool_fail(k->request->command, status) : MC_EXIT_OK;
+    return (k->request->json ? print_json : print_ranking)(k);
 }
 
 /* The best strategy is planned too, for the ratio. */
-static int rank_one(const mc_plan_request_t *r, ranking_t *k)
+static int rank_one(ranking_t *k)
 {
-    static uint32_t first = 0;
+    static const uint32_t first = 0;
+    const mc_plan_request_t *const r = k->request;
     mc_ranked_t best, only = {.strategy = *r->strategy};
     const mc_planner_query_t query = mc_plan_query(r, (double)r->bytes, 1);
     const int status = mc_planner_best(r->collective, &r->mesh, &r->links, &query, &best);
     if (status)
-        return mc_tool_fail(r->command, status);
+        return status;
     only.seconds = mc_strategy_seconds(r->strategy, &r->mesh, &r->links, r->root, (double)r->bytes);
     k->ranked = &only;
     k->n = k->considered = k->n_listed = 1;
@@ -434,17 +424,6 @@ static void choose_listed(ranking_t *k, uint32_t *listed)
         listed[k->n_listed] = k->n_listed;
 }
 
-static int rank_all(ranking_t *k)
-{
-    uint32_t *const listed = malloc(((size_t)k->n + 1) * sizeof *listed);
-    if (!listed)
-        return mc_tool_fail(k->request->command, mc_fail_memory("the ranking"));
-    choose_listed(k, listed);
-    const int exit = print_all(k);
-    free(listed);
-    return exit;
-}
-
 /* All strategies where they are enumerated. A search takes longer the more it returns, so it returns what is listed, and
  * some more for a list of different orders of phases. */
 static uint32_t most_of(const mc_plan_request_t *r)
@@ -456,21 +435,29 @@ static uint32_t most_of(const mc_plan_request_t *r)
     return r->json || r->all ? top : EACH * top;
 }
 
+static int rank_all(ranking_t *k)
+{
+    const mc_plan_request_t *const r = k->request;
+    mc_ranked_t *ranked;
+    const mc_planner_query_t query = mc_plan_query(r, (double)r->bytes, most_of(r));
+    int status =
+        mc_planner_rank(r->collective, &r->mesh, &r->links, &query, &ranked, &k->n, &k->considered);
+    if (status)
+        return status;
+    uint32_t *const listed = malloc(((size_t)k->n + 1) * sizeof *listed);
+    k->ranked = ranked;
+    k->best = ranked[0].seconds;
+    if (listed)
+        choose_listed(k, listed);
+    status = listed ? print_all(k) : mc_fail_memory("the ranking");
+    free(listed);
+    free(ranked);
+    return status;
+}
+
 int mc_plan_rank(const mc_plan_request_t *r)
 {
     ranking_t k = {.request = r};
-    mc_ranked_t *ranked;
     k.bound = mc_lower_bound(r->collective, &r->mesh, &r->links, (double)r->bytes);
-    if (r->strategy)
-        return rank_one(r, &k);
-    const mc_planner_query_t query = mc_plan_query(r, (double)r->bytes, most_of(r));
-    const int status =
-        mc_planner_rank(r->collective, &r->mesh, &r->links, &query, &ranked, &k.n, &k.considered);
-    if (status)
-        return mc_tool_fail(r->command, status);
-    k.ranked = ranked;
-    k.best = ranked[0].seconds;
-    const int exit = rank_all(&k);
-    free(ranked);
-    return exit;
+    return r->strategy ? rank_one(&k) : rank_all(&k);
 }

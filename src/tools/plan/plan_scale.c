@@ -41,12 +41,12 @@ static bool next_item(const char **rest, char item[ITEM_TEXT])
     return true;
 }
 
-static int read_meshes(const mc_command_t *command, const char *list, scale_t *s)
+static int read_meshes(const char *list, scale_t *s)
 {
     char item[ITEM_TEXT];
     const mc_mesh_t *const first = &s->request->mesh;
     if (first->ragged)
-        return mc_tool_refuse(command, "--scale takes a mesh of boxes of one size");
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "--scale takes a mesh of boxes of one size");
     s->mesh[s->n_meshes++] = *first;
     for (const char *rest = list; next_item(&rest, item);) {
         char *end;
@@ -55,37 +55,38 @@ static int read_meshes(const mc_command_t *command, const char *list, scale_t *s
         const int64_t size = (int64_t)extent * mc_mesh_stride(first, 0);
         if (!isdigit((unsigned char)item[0]) || *end || extent < 1 || extent > MC_MESH_RANKS ||
             size > MC_MESH_RANKS)
-            return mc_tool_refuse(command,
-                                  "--scale takes extents of the outermost dimension, as in "
-                                  "64,1024, of at most %d ranks; got '%s'",
-                                  MC_MESH_RANKS, item);
+            return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                           "--scale takes extents of the outermost dimension, as in 64,1024, of "
+                           "at most %d ranks; got '%s'",
+                           MC_MESH_RANKS, item);
         if (s->n_meshes == MOST_MESHES)
-            return mc_tool_refuse(command, "--scale takes at most %d extents", MOST_MESHES - 1);
+            return mc_fail(MESHCOLL_ERR_INVALID_ARG, "--scale takes at most %d extents",
+                           MOST_MESHES - 1);
         mesh.dim[0].extent = (int32_t)extent;
         mesh.size = (int32_t)size;
         s->mesh[s->n_meshes++] = mesh;
     }
-    return MC_GO_ON;
+    return MESHCOLL_OK;
 }
 
-static int read_sizes(const mc_command_t *command, const char *list, scale_t *s)
+static int read_sizes(const char *list, scale_t *s)
 {
     char item[ITEM_TEXT];
+    int status = MESHCOLL_OK;
     if (!list)
-        return mc_tool_refuse(command, "--bytes is missing; expected sizes of the whole vector, "
-                                       "as in --bytes 1M,256M");
-    for (const char *rest = list; next_item(&rest, item); s->n_sizes++) {
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "--bytes is missing; expected sizes of the whole vector, as in --bytes "
+                       "1M,256M");
+    for (const char *rest = list; !status && next_item(&rest, item); s->n_sizes++) {
         if (s->n_sizes == MOST_SIZES)
-            return mc_tool_refuse(command, "--bytes takes at most %d sizes", MOST_SIZES);
-        const int exit = mc_read_bytes(command, "--bytes", item, &s->bytes[s->n_sizes]);
-        if (exit != MC_GO_ON)
-            return exit;
+            return mc_fail(MESHCOLL_ERR_INVALID_ARG, "--bytes takes at most %d sizes", MOST_SIZES);
+        status = mc_read_bytes("--bytes", item, &s->bytes[s->n_sizes]);
     }
-    return MC_GO_ON;
+    return status;
 }
 
 /* "A | B"; `text` is cut up. */
-static int read_links(const mc_command_t *command, char *text, scale_t *s)
+static int read_links(char *text, scale_t *s)
 {
     for (char *at = text, *bar = at; bar; at = bar + 1) {
         bar = strchr(at, '|');
@@ -94,10 +95,11 @@ static int read_links(const mc_command_t *command, char *text, scale_t *s)
             n--;
         at[n] = '\0';
         if (s->n_links == MOST_LINKS)
-            return mc_tool_refuse(command, "--links takes at most %d of them here", MOST_LINKS);
+            return mc_fail(MESHCOLL_ERR_INVALID_ARG, "--links takes at most %d of them here",
+                           MOST_LINKS);
         s->links[s->n_links++] = at + strspn(at, " ");
     }
-    return MC_GO_ON;
+    return MESHCOLL_OK;
 }
 
 /* Prices ------------------------------------------------------------------------------------------ */
@@ -118,12 +120,11 @@ static int price(const mc_plan_request_t *r, cell_t *cell)
 {
     const char *const *const flat = flat_names[r->collective == MESHCOLL_ALLTOALL];
     const mc_planner_query_t query = mc_plan_query(r, (double)r->bytes, 1);
-    mc_plan_named_t named[MC_PLAN_NAMED];
-    const int32_t n = mc_plan_named(r, named, MC_PLAN_NAMED);
-    for (int32_t i = 0; i < n; i++)
+    mc_ranked_t named;
+    for (int32_t i = 0; i < mc_named_count(); i++)
         for (int k = 0; k < 2; k++)
-            if (strcmp(named[i].name, flat[k]) == 0) {
-                cell->flat[k] = named[i].ranked;
+            if (strcmp(mc_named_at(i)->name, flat[k]) == 0 && mc_plan_named(r, i, &named)) {
+                cell->flat[k] = named;
                 cell->has[k] = true;
             }
     cell->bound = mc_lower_bound(r->collective, &r->mesh, &r->links, (double)r->bytes);
@@ -220,9 +221,8 @@ static int print_tables(const scale_t *s)
 
 static json_t *json_ranked(const mc_ranked_t *ranked, const mc_mesh_t *mesh)
 {
-    char text[MC_STRATEGY_TEXT];
-    return json_pack("{s:s, s:f}", "strategy", mc_show_strategy(&ranked->strategy, mesh, text),
-                     "seconds", ranked->seconds);
+    return json_pack("{s:s, s:f}", "strategy", mc_show_strategy(&ranked->strategy, mesh), "seconds",
+                     ranked->seconds);
 }
 
 static json_t *json_cell(const scale_t *s, int32_t links, int32_t size, int collective,
@@ -251,23 +251,20 @@ static int print_json(const scale_t *s)
 
 static int run(const mc_plan_scale_t *given, char *links, scale_t *s)
 {
-    const mc_command_t *const command = s->request->command;
-    int exit = MC_GO_ON;
-    if (!s->all)
-        exit = mc_read_collective(command, given->collective, &s->collective);
-    if (exit == MC_GO_ON)
-        exit = read_meshes(command, given->extents, s);
-    if (exit == MC_GO_ON)
-        exit = read_sizes(command, given->sizes, s);
-    if (exit == MC_GO_ON)
-        exit = read_links(command, links, s);
-    if (exit != MC_GO_ON)
-        return exit;
+    int status = s->all ? MESHCOLL_OK : mc_read_collective(given->collective, &s->collective);
+    if (!status)
+        status = read_meshes(given->extents, s);
+    if (!status)
+        status = read_sizes(given->sizes, s);
+    if (!status)
+        status = read_links(links, s);
+    if (status)
+        return status;
     const size_t rows = (size_t)s->n_links * (size_t)s->n_sizes * MESHCOLL_COLLECTIVES;
     s->cell = calloc(rows * (size_t)s->n_meshes, sizeof *s->cell);
-    const int status = s->cell ? price_all(s) : mc_fail_memory("the table");
+    status = s->cell ? price_all(s) : mc_fail_memory("the table");
     if (status)
-        return mc_tool_fail(command, status);
+        return status;
     return s->request->json ? print_json(s) : print_tables(s);
 }
 
@@ -276,9 +273,9 @@ int mc_plan_scale(const mc_plan_request_t *request, const mc_plan_scale_t *given
     scale_t s = {.request = request, .all = !given->collective};
     char *const links = strdup(given->links ? given->links : mc_cluster_presets[0].name);
     if (!links)
-        return mc_tool_fail(request->command, mc_fail_memory("the links"));
-    const int exit = run(given, links, &s);
+        return mc_fail_memory("the links");
+    const int status = run(given, links, &s);
     free(s.cell);
     free(links);
-    return exit;
+    return status;
 }

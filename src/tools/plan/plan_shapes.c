@@ -41,17 +41,14 @@ static mc_ranked_t price(const mc_plan_request_t *r, const mc_strategy_t *strate
     return best;
 }
 
-int32_t mc_plan_named(const mc_plan_request_t *r, mc_plan_named_t *named, int32_t most)
+bool mc_plan_named(const mc_plan_request_t *r, int32_t i, mc_ranked_t *named)
 {
-    int32_t n = 0;
-    for (int32_t i = 0; i < mc_named_count() && n < most; i++) {
-        const mc_named_t *const entry = mc_named_at(i);
-        mc_strategy_t strategy;
-        if (entry->collective != r->collective ||
-            mc_strategy_named(entry->name, r->collective, &r->mesh, &strategy) ||
-            mc_plan_check(r, &strategy))
-            continue;
-        named[n++] = (mc_plan_named_t){.name = entry->name, .ranked = price(r, &strategy)};
-    }
-    return n;
+    const mc_named_t *const entry = mc_named_at(i);
+    mc_strategy_t strategy;
+    if (entry->collective != r->collective ||
+        mc_strategy_named(entry->name, r->collective, &r->mesh, &strategy) ||
+        mc_plan_check(r, &strategy))
+        return false;
+    *named = price(r, &strategy);
+    return true;
 }

@@ -17,7 +17,7 @@ typedef struct {
 typedef struct {
     const mc_plan_request_t *request;
     stretch_t *stretch;
-    size_t n, capacity;
+    uint32_t n, capacity;
 } sweep_t;
 
 static int best_at(const sweep_t *sweep, uint64_t bytes, mc_ranked_t *best)
@@ -36,14 +36,11 @@ static bool same_phases(const mc_strategy_t *a, const mc_strategy_t *b)
 
 static int add_stretch(sweep_t *sweep, uint64_t bytes, const mc_ranked_t *best)
 {
-    if (sweep->n == sweep->capacity) {
-        const size_t capacity = sweep->capacity ? 2 * sweep->capacity : 16;
-        stretch_t *const stretch = realloc(sweep->stretch, capacity * sizeof *stretch);
-        if (!stretch)
-            return mc_fail_memory("the sizes of a sweep");
-        sweep->stretch = stretch;
-        sweep->capacity = capacity;
-    }
+    stretch_t *const stretch =
+        mc_grown(sweep->stretch, sweep->n, &sweep->capacity, sizeof *stretch);
+    if (!stretch)
+        return mc_fail_memory("the sizes of a sweep");
+    sweep->stretch = stretch;
     const uint32_t segments = best->strategy.segments;
     sweep->stretch[sweep->n++] = (stretch_t){.from = bytes,
                                              .to = bytes,
@@ -244,15 +241,14 @@ static void add_segments(mc_table_t *table, const stretch_t *s)
 static int print_text(const sweep_t *sweep, uint64_t from, uint64_t to)
 {
     static const char *const head[] = {"from", "to", "time", "to", "segments", "best strategy"};
-    char text[MC_STRATEGY_TEXT], first[MC_NUMBER_TEXT], last[MC_NUMBER_TEXT];
+    char first[MC_NUMBER_TEXT], last[MC_NUMBER_TEXT];
     char what[3 * MC_NUMBER_TEXT];
     snprintf(what, sizeof what, "%s to %s", mc_print_bytes((double)from, first, sizeof first),
              mc_print_bytes((double)to, last, sizeof last));
     mc_plan_print_head(sweep->request, what);
     mc_table_t table = mc_table("rrrrrl");
-    for (size_t i = 0; i < MC_COUNT(head); i++)
-        mc_table_add(&table, "%s", head[i]);
-    for (size_t i = 0; i < sweep->n; i++) {
+    mc_table_add_row(&table, head);
+    for (uint32_t i = 0; i < sweep->n; i++) {
         const stretch_t *const s = &sweep->stretch[i];
         mc_strategy_t phases = s->first.strategy;
         phases.segments = (uint32_t)mc_strategy_sides(&phases);
@@ -261,13 +257,12 @@ static int print_text(const sweep_t *sweep, uint64_t from, uint64_t to)
         mc_add_seconds(&table, s->first.seconds);
         mc_add_seconds(&table, s->last_seconds);
         add_segments(&table, s);
-        mc_table_add(&table, "%s", mc_show_strategy(&phases, &sweep->request->mesh, text));
+        mc_table_add(&table, "%s", mc_show_strategy(&phases, &sweep->request->mesh));
     }
     const int status = mc_table_print(&table, 2, stdout);
-    if (status)
-        return mc_tool_fail(sweep->request->command, status);
-    print_crossings(sweep->request);
-    return MC_EXIT_OK;
+    if (!status)
+        print_crossings(sweep->request);
+    return status;
 }
 
 static json_t *json_crossings(const mc_plan_request_t *r)
@@ -288,18 +283,17 @@ static json_t *json_crossings(const mc_plan_request_t *r)
 
 static int print_json(const sweep_t *sweep, uint64_t from, uint64_t to)
 {
-    char text[MC_STRATEGY_TEXT];
     json_t *const json = mc_plan_json_head(sweep->request), *const list = json_array();
-    for (size_t i = 0; i < sweep->n; i++) {
+    for (uint32_t i = 0; i < sweep->n; i++) {
         const stretch_t *const s = &sweep->stretch[i];
         mc_strategy_t phases = s->first.strategy;
         phases.segments = (uint32_t)mc_strategy_sides(&phases);
         json_array_append_new(
             list, json_pack("{s:I, s:I, s:s, s:i, s:i, s:f, s:f}", "from", (json_int_t)s->from,
                             "to", (json_int_t)s->to, "strategy",
-                            mc_show_strategy(&phases, &sweep->request->mesh, text),
-                            "least_segments", (int)s->least, "most_segments", (int)s->most,
-                            "seconds_from", s->first.seconds, "seconds_to", s->last_seconds));
+                            mc_show_strategy(&phases, &sweep->request->mesh), "least_segments",
+                            (int)s->least, "most_segments", (int)s->most, "seconds_from",
+                            s->first.seconds, "seconds_to", s->last_seconds));
     }
     json_object_set_new(json, "sweep", json_pack("[I,I]", (json_int_t)from, (json_int_t)to));
     json_object_set_new(json, "best", list);
@@ -310,14 +304,9 @@ static int print_json(const sweep_t *sweep, uint64_t from, uint64_t to)
 int mc_plan_sweep(const mc_plan_request_t *request, uint64_t from, uint64_t to)
 {
     sweep_t sweep = {.request = request};
-    int exit;
-    const int status = walk(&sweep, from, to);
-    if (status)
-        exit = mc_tool_fail(request->command, status);
-    else if (request->json)
-        exit = print_json(&sweep, from, to);
-    else
-        exit = print_text(&sweep, from, to);
+    int status = walk(&sweep, from, to);
+    if (!status)
+        status = (request->json ? print_json : print_text)(&sweep, from, to);
     free(sweep.stretch);
-    return exit;
+    return status;
 }

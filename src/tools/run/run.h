@@ -6,10 +6,7 @@
 
 #include <sys/types.h>
 
-extern const mc_command_t mc_run_command;
-
 typedef struct {
-    const mc_command_t *self;
     int32_t ranks, boxes; /* boxes: 0 where not given */
     double grace;         /* seconds from SIGTERM to SIGKILL */
     bool tag_output;
@@ -35,11 +32,11 @@ typedef struct {
 /* Ports that stay reserved while their descriptors are open: the program's own, and meshcoll's. */
 enum { MC_RUN_PORTS = 2 };
 
-/* Variables that hold for all ranks: address, ports, secret, mesh. MC_GO_ON, or the exit status. */
+/* Variables that hold for all ranks: address, ports, secret, mesh. */
 int mc_run_prepare(const mc_run_t *run, int reserved[MC_RUN_PORTS]);
-/* Starts one rank; MC_GO_ON, or the exit status. */
+/* Starts one rank. A program that cannot be executed: an exit status, as a shell has, and it says why. */
 int mc_run_start(const mc_run_t *run, int32_t rank, mc_child_t *child);
-/* Waits for all ranks; returns the exit status of the first that failed. */
-int mc_run_watch(const mc_run_t *run, mc_child_t *children, int32_t n_started, int signals);
+/* Waits for all ranks; the exit status of the first that failed. */
+int mc_run_watch(const mc_run_t *run, mc_child_t *children, int signals);
 
 #endif

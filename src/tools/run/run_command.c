@@ -2,7 +2,6 @@
 
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -20,26 +19,6 @@ static const char about[] =
 static const char examples[] = "  meshcoll run -n 4 ./allreduce\n"
                                "  meshcoll run -n 8 --boxes 2 --tag-output ./training dp=2,tp=4\n";
 
-/* Where the options end and the program begins. */
-static int find_program(const mc_option_t *options, int argc, char **argv)
-{
-    int i = 1;
-    for (; i < argc && argv[i][0] == '-' && argv[i][1]; i++) {
-        if (strcmp(argv[i], "--") == 0)
-            return i;
-        for (const mc_option_t *o = options; o->name; o++) {
-            const bool is_long = strcmp(argv[i] + 1, "-") != 0 && argv[i][1] == '-' &&
-                                 strncmp(o->name, argv[i] + 2, strlen(argv[i] + 2)) == 0;
-            const bool is_short = o->letter && argv[i][1] == o->letter && !argv[i][2];
-            if (o->value && (is_long || is_short)) {
-                i++;
-                break;
-            }
-        }
-    }
-    return i < argc ? i : argc;
-}
-
 /* Signals that are passed on, and the end of ranks, are read from a descriptor. */
 static int open_signals(void)
 {
@@ -56,17 +35,15 @@ static int open_signals(void)
 static int start_all(const mc_run_t *r)
 {
     const int signals = open_signals();
-    int reserved[MC_RUN_PORTS] = {-1, -1}, exit = mc_run_prepare(r, reserved);
+    int reserved[MC_RUN_PORTS] = {-1, -1}, status = mc_run_prepare(r, reserved);
     mc_child_t *const child = calloc((size_t)r->ranks, sizeof *child);
-    if (exit == MC_GO_ON && (!child || signals < 0))
-        exit = mc_tool_refuse(r->self, "out of memory or descriptors");
+    if (!status && (!child || signals < 0))
+        status = mc_fail(MESHCOLL_ERR_NO_MEMORY, "out of memory or descriptors");
     int32_t n = 0;
-    while (exit == MC_GO_ON && n < r->ranks) {
-        exit = mc_run_start(r, n, &child[n]);
-        n += exit == MC_GO_ON;
-    }
-    if (exit == MC_GO_ON)
-        exit = mc_run_watch(r, child, n, signals);
+    for (; !status && n < r->ranks; n += !status)
+        status = mc_run_start(r, n, &child[n]);
+    if (!status)
+        status = mc_run_watch(r, child, signals);
     else
         for (int32_t i = 0; i < n; i++)
             kill(-child[i].pid, SIGKILL);
@@ -77,13 +54,13 @@ static int start_all(const mc_run_t *r)
         if (reserved[i] >= 0)
             close(reserved[i]);
     close(signals);
-    return exit;
+    return status;
 }
 
-static int run(const mc_command_t *self, int argc, char **argv)
+static int run(int argc, char **argv)
 {
-    mc_run_t r = {.self = self, .grace = 5};
-    mc_arguments_t arguments = {0};
+    mc_run_t r = {.grace = 5};
+    mc_arguments_t arguments = {.program = true};
     const mc_option_t options[] = {
         {.name = "ranks",
          .letter = 'n',
@@ -92,13 +69,10 @@ static int run(const mc_command_t *self, int argc, char **argv)
          .number = &r.ranks,
          .least = 1,
          .most = 4096},
-        {.name = "boxes",
-         .value = "BOXES",
-         .help = "the ranks play so many boxes of this machine (sets MESHCOLL_MESH)",
-         .number = &r.boxes,
-         .least = 1,
-         .most = 4096},
-        {.name = "tag-output", .help = "begin each line with its rank", .flag = &r.tag_output},
+        MC_OPTION_NUMBER("boxes", "BOXES",
+                         "the ranks play so many boxes of this machine (sets MESHCOLL_MESH)",
+                         &r.boxes, 1, 4096),
+        MC_OPTION_FLAG("tag-output", "begin each line with its rank", &r.tag_output),
         {.name = "grace",
          .value = "SECONDS",
          .help = "from SIGTERM to SIGKILL for ranks that are stopped; 5 if left out",
@@ -107,17 +81,17 @@ static int run(const mc_command_t *self, int argc, char **argv)
          .to = 86400},
         {0},
     };
-    const int at = find_program(options, argc, argv);
-    const int exit = mc_options_parse(self, options, at, argv, &arguments);
-    if (exit != MC_GO_ON)
-        return exit;
-    r.program = argv + at + (at < argc && strcmp(argv[at], "--") == 0);
+    const int status = mc_options_parse(&mc_run_command, options, argc, argv, &arguments);
+    if (status)
+        return status;
+    r.program = argv + argc - arguments.n;
     if (r.ranks == 0)
-        return mc_tool_refuse(self, "how many ranks? -n is missing");
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "how many ranks? -n is missing");
     if (!r.program[0])
-        return mc_tool_refuse(self, "which program? expected its name after the options");
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "which program? expected its name after the options");
     if (r.boxes > r.ranks)
-        return mc_tool_refuse(self, "%d ranks cannot play %d boxes", r.ranks, r.boxes);
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "%d ranks cannot play %d boxes", r.ranks, r.boxes);
     return start_all(&r);
 }
 

@@ -87,11 +87,9 @@ int mc_run_prepare(const mc_run_t *run, int reserved[MC_RUN_PORTS])
         failed = reserve_port(&reserved[i], &port[i]);
     if (!failed)
         failed = set_secret();
-    if (failed) {
-        mc_tool_refuse(run->self, "no port of 127.0.0.1, or no random number: %s",
+    if (failed)
+        return mc_fail(MESHCOLL_ERR_IO, "no port of 127.0.0.1, or no random number: %s",
                        strerror(failed));
-        return MC_EXIT_FAILED;
-    }
     forget_launchers();
     setenv("MASTER_ADDR", "127.0.0.1", 1);
     setenv("MESHCOLL_MASTER_ADDR", "127.0.0.1", 1);
@@ -101,7 +99,7 @@ int mc_run_prepare(const mc_run_t *run, int reserved[MC_RUN_PORTS])
     set_number("LOCAL_WORLD_SIZE", run->ranks);
     if (run->boxes)
         set_mesh(run);
-    return MC_GO_ON;
+    return MESHCOLL_OK;
 }
 
 /* The process ---------------------------------------------------------------------------------- */
@@ -162,19 +160,20 @@ static void become_rank(const mc_run_t *r, int32_t rank, const pipes_t *p, pid_t
 static int open_streams(const mc_run_t *r, int32_t rank, const pipes_t *p, mc_child_t *child)
 {
     if (!r->tag_output)
-        return MC_GO_ON;
+        return MESHCOLL_OK;
     child->stream = calloc(2, sizeof *child->stream);
     if (!child->stream)
-        return MC_EXIT_FAILED;
+        return mc_fail_memory("the output of a rank");
     child->stream[0] = (mc_tagged_t){.from = p->out[0], .to = STDOUT_FILENO, .rank = rank};
     child->stream[1] = (mc_tagged_t){.from = p->error[0], .to = STDERR_FILENO, .rank = rank};
-    return MC_GO_ON;
+    return MESHCOLL_OK;
 }
 
 /* As a shell exits: 127 where there is no such program, 126 where it cannot be executed. */
 static int fail_exec(const mc_run_t *r, int error)
 {
-    mc_tool_refuse(r->self, "%s cannot be started: %s", r->program[0], strerror(error));
+    mc_tool_exit("run", mc_fail(MESHCOLL_ERR_IO, "%s cannot be started: %s", r->program[0],
+                                strerror(error)));
     return error == ENOENT ? 127 : 126;
 }
 
@@ -188,9 +187,10 @@ int mc_run_start(const mc_run_t *run, int32_t rank, mc_child_t *child)
     if (pid == 0)
         become_rank(run, rank, &p, self);
     if (pid < 0) {
-        mc_tool_refuse(run->self, "rank %d cannot be started: %s", rank, strerror(errno));
+        const int status =
+            mc_fail(MESHCOLL_ERR_IO, "rank %d cannot be started: %s", rank, strerror(errno));
         close_pipes(&p);
-        return MC_EXIT_FAILED;
+        return status;
     }
     setpgid(pid, pid); /* both sides: whichever runs first */
     close_end(p.out[1]);
@@ -199,11 +199,11 @@ int mc_run_start(const mc_run_t *run, int32_t rank, mc_child_t *child)
     const bool failed = read(p.exec[0], &error, sizeof error) == (ssize_t)sizeof error;
     close(p.exec[0]);
     child->pid = pid;
-    const int exit = failed ? fail_exec(run, error) : open_streams(run, rank, &p, child);
-    if (exit == MC_GO_ON)
-        return MC_GO_ON;
+    const int status = failed ? fail_exec(run, error) : open_streams(run, rank, &p, child);
+    if (!status)
+        return MESHCOLL_OK;
     kill(-pid, SIGKILL);
     close_end(p.out[0]);
     close_end(p.error[0]);
-    return exit;
+    return status;
 }

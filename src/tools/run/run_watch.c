@@ -7,30 +7,30 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 /* Output --------------------------------------------------------------------------------------- */
 
-static void write_all(int fd, const char *at, size_t bytes)
+/* A line in one write, so that the ranks' lines do not mix. */
+static void write_line(const mc_tagged_t *s, char *line, size_t bytes)
 {
-    while (bytes > 0) {
-        const ssize_t n = write(fd, at, bytes);
+    char tag[32], end[] = "\n";
+    struct iovec part[] = {
+        {tag, (size_t)snprintf(tag, sizeof tag, "[%d] ", s->rank)}, {line, bytes}, {end, 1}};
+    for (int at = 0; at < (int)MC_COUNT(part);) {
+        const ssize_t n = writev(s->to, part + at, (int)MC_COUNT(part) - at);
         if (n < 0 && errno != EINTR)
             return;
-        at += n > 0 ? n : 0;
-        bytes -= n > 0 ? (size_t)n : 0;
+        size_t written = n > 0 ? (size_t)n : 0;
+        for (; at < (int)MC_COUNT(part) && written >= part[at].iov_len; at++)
+            written -= part[at].iov_len;
+        if (written > 0) {
+            part[at].iov_base = (char *)part[at].iov_base + written;
+            part[at].iov_len -= written;
+        }
     }
-}
-
-/* A line in one write, so that the ranks' lines do not mix. */
-static void write_line(const mc_tagged_t *s, const char *line, size_t bytes)
-{
-    char tagged[sizeof s->line + 32];
-    const int tag = snprintf(tagged, sizeof tagged, "[%d] ", s->rank);
-    memcpy(tagged + tag, line, bytes);
-    tagged[(size_t)tag + bytes] = '\n';
-    write_all(s->to, tagged, (size_t)tag + bytes + 1);
 }
 
 static void write_lines(mc_tagged_t *s, bool all)
@@ -68,7 +68,7 @@ typedef struct {
     const mc_run_t *run;
     mc_child_t *child;
     int32_t n, alive;
-    int exit;       /* MC_GO_ON: no rank has failed */
+    int exit;       /* 0: no rank has failed */
     double kill_at; /* 0: no rank is being stopped */
     bool killed;
 } watch_t;
@@ -94,7 +94,7 @@ static void note_end(watch_t *w, int32_t rank, int how)
 {
     const bool by_signal = WIFSIGNALED(how);
     const int status = by_signal ? 128 + WTERMSIG(how) : WEXITSTATUS(how);
-    if (status == 0 || w->exit != MC_GO_ON)
+    if (status == 0 || w->exit)
         return;
     w->exit = status;
     char others[48] = "";
@@ -119,10 +119,10 @@ static void reap(watch_t *w)
         w->alive--;
         note_end(w, i, how);
         /* what a job that failed started and left behind */
-        if (w->exit != MC_GO_ON)
+        if (w->exit)
             kill(-c->pid, SIGKILL);
         c->pid = 0;
-        if (w->exit != MC_GO_ON)
+        if (w->exit)
             stop_others(w);
     }
 }
@@ -182,16 +182,15 @@ static void drain(const watch_t *w, struct pollfd *p, mc_tagged_t **stream)
                 mc_tagged_read(stream[i]);
 }
 
-int mc_run_watch(const mc_run_t *run, mc_child_t *children, int32_t n_started, int signals)
+int mc_run_watch(const mc_run_t *run, mc_child_t *children, int signals)
 {
-    watch_t w = {
-        .run = run, .child = children, .n = n_started, .alive = n_started, .exit = MC_GO_ON};
-    const size_t most = 2 * (size_t)n_started + 1;
+    watch_t w = {.run = run, .child = children, .n = run->ranks, .alive = run->ranks};
+    const size_t most = 2 * (size_t)run->ranks + 1;
     struct pollfd *const p = calloc(most, sizeof *p);
     mc_tagged_t **const stream = calloc(most, sizeof(mc_tagged_t *));
     if (!p || !stream) {
         signal_all(&w, SIGKILL);
-        w.exit = mc_tool_refuse(run->self, "out of memory");
+        w.exit = mc_fail_memory("the output of ranks");
     } else {
         while (w.alive > 0)
             step(&w, signals, p, stream);
@@ -199,5 +198,5 @@ int mc_run_watch(const mc_run_t *run, mc_child_t *children, int32_t n_started, i
     }
     free(stream);
     free(p);
-    return w.exit == MC_GO_ON ? MC_EXIT_OK : w.exit;
+    return w.exit;
 }

@@ -1,6 +1,5 @@
-#include "tools/status/status.h"
-
 #include "runtime/diagnose/name.h"
+#include "tools/common/tool.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -33,65 +32,54 @@ static const char examples[] = "  meshcoll status 4711\n"
 /* The socket ----------------------------------------------------------------------------------------- */
 
 /* Abstract names are free for all: only the process itself, of this user, is listened to. */
-static int check_peer(const mc_command_t *self, int fd, int pid)
+static int check_peer(int fd, int pid)
 {
     struct ucred peer;
     socklen_t n = sizeof peer;
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n))
-        return mc_tool_refuse(self, "process %d: %s", pid, strerror(errno));
-    if (peer.pid == pid && peer.uid != geteuid() && geteuid() != 0)
-        return mc_tool_refuse(self, "process %d belongs to user %d", pid, (int)peer.uid);
-    if (peer.pid == pid)
-        return MC_GO_ON;
-    return mc_tool_refuse(self,
-                          "process %d of user %d answers for process %d: its answer is ignored",
-                          (int)peer.pid, (int)peer.uid, pid);
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "process %d: %s", pid, strerror(errno));
+    if (peer.pid != pid)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "process %d of user %d answers for process %d: its answer is ignored",
+                       (int)peer.pid, (int)peer.uid, pid);
+    if (peer.uid != geteuid() && geteuid() != 0)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "process %d belongs to user %d", pid,
+                       (int)peer.uid);
+    return MESHCOLL_OK;
 }
 
-static int copy_text(const mc_command_t *self, int fd, int pid)
+static int copy_text(int fd, int pid)
 {
-    char buffer[4096];
+    char buffer[2048];
     ssize_t n;
     size_t all = 0;
     for (; (n = read(fd, buffer, sizeof buffer)) > 0; all += (size_t)n)
         fwrite(buffer, 1, (size_t)n, stdout);
     if (n < 0 || all == 0)
-        return mc_tool_refuse(self, "process %d does not answer%s%s", pid, n < 0 ? ": " : "",
-                              n < 0 ? strerror(errno) : "; it may belong to another user, or stop");
-    return MC_EXIT_OK;
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "process %d does not answer%s%s", pid,
+                       n < 0 ? ": " : "",
+                       n < 0 ? strerror(errno) : "; it may belong to another user, or stop");
+    return MESHCOLL_OK;
 }
 
-/* Asks one mesh of a process; MC_GO_ON: it has none of this number. */
-static int ask(const mc_command_t *self, int pid, int mesh)
+/* Asks one mesh of a process, if it has one of this number. */
+static int ask(int pid, int mesh, bool *answered)
 {
     struct sockaddr_un address;
     const struct timeval patience = {.tv_sec = PATIENCE_S};
     const socklen_t n = mc_status_name(pid, mesh, &address);
     const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
-        return mc_tool_refuse(self, "no socket: %s", strerror(errno));
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "no socket: %s", strerror(errno));
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
-    int exit = MC_GO_ON;
-    if (!connect(fd, (struct sockaddr *)&address, n)) {
-        exit = check_peer(self, fd, pid);
-        if (exit == MC_GO_ON)
-            exit = copy_text(self, fd, pid);
-    }
+    const bool there = !connect(fd, (struct sockaddr *)&address, n);
+    int status = there ? check_peer(fd, pid) : MESHCOLL_OK;
+    if (there && !status)
+        status = copy_text(fd, pid);
     close(fd);
-    return exit;
-}
-
-static int ask_all(const mc_command_t *self, int pid)
-{
-    int exit = MC_GO_ON;
-    for (int mesh = 0; mesh < MC_STATUS_SOCKETS; mesh++) {
-        const int one = ask(self, pid, mesh);
-        exit = one == MC_GO_ON ? exit : one;
-        if (exit > MC_EXIT_OK)
-            return exit;
-    }
-    return exit;
+    *answered = *answered || there;
+    return status;
 }
 
 /* Processes that it started ---------------------------------------------------------------------------- */
@@ -111,44 +99,47 @@ static int parent_of(const char *pid)
     return parent;
 }
 
-/* Asks the process or, where it has no mesh, those below it, until one has answered. */
-static int ask_below(const mc_command_t *self, int pid, int depth)
+/* Asks all meshes of the process or, where it has none, of those below it, until one has answered. */
+static int ask_below(int pid, int depth, bool *answered)
 {
-    int exit = ask_all(self, pid);
-    DIR *const all = exit == MC_GO_ON && depth > 0 ? opendir("/proc") : NULL;
-    for (const struct dirent *d; all && exit == MC_GO_ON && (d = readdir(all));)
+    int status = MESHCOLL_OK;
+    for (int mesh = 0; mesh < MC_STATUS_SOCKETS && !status; mesh++)
+        status = ask(pid, mesh, answered);
+    DIR *const all = !status && !*answered && depth > 0 ? opendir("/proc") : NULL;
+    for (const struct dirent *d; all && !status && !*answered && (d = readdir(all));)
         if (strspn(d->d_name, "0123456789") == strlen(d->d_name) && parent_of(d->d_name) == pid)
-            exit = ask_below(self, atoi(d->d_name), depth - 1);
+            status = ask_below(atoi(d->d_name), depth - 1, answered);
     if (all)
         closedir(all);
-    return exit;
+    return status;
 }
 
-static int run(const mc_command_t *self, int argc, char **argv)
+static int run(int argc, char **argv)
 {
     const char *text[1];
     mc_arguments_t arguments = {.text = text, .most = 1};
     const mc_option_t options[] = {{0}};
+    bool answered = false;
     char *end;
-    int exit = mc_options_parse(self, options, argc, argv, &arguments);
-    if (exit != MC_GO_ON)
-        return exit;
+    int status = mc_options_parse(&mc_status_command, options, argc, argv, &arguments);
+    if (status)
+        return status;
     if (arguments.n != 1)
-        return mc_tool_refuse(self, "which process? expected its number");
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "which process? expected its number");
     errno = 0;
     const long pid = strtol(text[0], &end, 10);
     if (errno || end == text[0] || *end || pid < 1 || pid > INT32_MAX)
-        return mc_tool_refuse(self, "expected the number of a process, got '%s'", text[0]);
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "expected the number of a process, got '%s'",
+                       text[0]);
     if (kill((pid_t)pid, 0) && errno == ESRCH)
-        return mc_tool_refuse(self, "there is no process %ld", pid);
-    exit = ask_below(self, (int)pid, DEPTH);
-    if (exit == MC_GO_ON)
-        return mc_tool_refuse(
-            self,
-            "process %ld has no mesh, or one with MESHCOLL_MONITOR=off, and neither "
-            "has any that it started",
-            pid);
-    return exit;
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "there is no process %ld", pid);
+    status = ask_below((int)pid, DEPTH, &answered);
+    if (!status && !answered)
+        status = mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                         "process %ld has no mesh, or one with MESHCOLL_MONITOR=off, and neither "
+                         "has any that it started",
+                         pid);
+    return status;
 }
 
 const mc_command_t mc_status_command = {

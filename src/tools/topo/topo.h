@@ -5,8 +5,7 @@
 #include "mesh/link/link.h"
 #include "runtime/place/places.h"
 #include "tools/common/tool.h"
-
-extern const mc_command_t mc_topo_command;
+#include "tools/gpu/gpus.h"
 
 enum { MC_HOST_TEXT = 64 };
 
@@ -14,21 +13,22 @@ enum { MC_HOST_TEXT = 64 };
 typedef struct {
     char host[MC_HOST_TEXT];
     mc_bound_to_t bound;
-} mc_spot_t;
+} mc_topo_rank_t;
 
 typedef struct {
     mc_mesh_t mesh;
     mc_order_t order;
-    const int32_t *machine; /* as in mc_arranged_t; NULL: a mesh without ranks */
-    const mc_spot_t *spot;  /* by the communicator's ranks; NULL likewise */
+    const int32_t *machine;     /* as in mc_arranged_t; NULL: a mesh without ranks */
+    const mc_topo_rank_t *rank; /* by the communicator's ranks; NULL likewise */
     mc_links_t links;
-    const char *source; /* of the links: "lab, as given", "tuned, from …", … */
-    const char *origin; /* of the mesh: "found", "given" */
+    const char *source;              /* of the links: "lab, as given", "tuned, from …", … */
+    const char *origin;              /* of the mesh: "found", "given" */
+    const struct mc_topo_gpus *gpus; /* NULL: no rank runs */
 } mc_topo_t;
 
-static inline const mc_spot_t *mc_topo_spot(const mc_topo_t *t, int32_t mesh_rank)
+static inline const mc_topo_rank_t *mc_topo_rank(const mc_topo_t *t, int32_t mesh_rank)
 {
-    return t->spot ? &t->spot[mc_comm_rank_of(&t->order, mesh_rank)] : NULL;
+    return t->rank ? &t->rank[mc_comm_rank_of(&t->order, mesh_rank)] : NULL;
 }
 /* Do mesh ranks [first, first + n) share a machine? */
 bool mc_topo_one_machine(const mc_topo_t *t, int32_t first, int32_t n);
@@ -36,5 +36,41 @@ int32_t mc_topo_machines(const mc_topo_t *t);
 
 /* ERR_IO with its reason. */
 int mc_topo_draw(const mc_topo_t *t, const char *path);
+
+/* topo_gpus.c: the GPUs of the machines that ranks run on, and the mesh that they suggest. */
+
+/* What each machine's lowest rank says of its GPUs; plain memory. `n` 0: none, and `why`. */
+typedef struct {
+    int32_t n;
+    mc_gpu_mesh_t mesh;
+    char why[MC_GPUS_WHY];
+} mc_gpu_shape_t;
+
+typedef struct mc_topo_gpus {
+    mc_gpus_t own;         /* of this rank's machine; n 0: none */
+    mc_gpu_shape_t *shape; /* by rank */
+    const mc_place_t *place;
+    int32_t ranks;
+} mc_topo_gpus_t;
+
+/* Asks on one rank of each machine. Collective; the caller closes it where it succeeds. `place` must
+ * stay. */
+int mc_topo_gpus_open(const meshcoll_oob_t *oob, const mc_place_t *place, mc_topo_gpus_t **gpus);
+void mc_topo_gpus_close(mc_topo_gpus_t *gpus); /* NULL is allowed */
+
+/* On rank 0. */
+int mc_topo_gpus_print(const mc_topo_gpus_t *gpus);
+json_t *mc_topo_gpus_json(const mc_topo_gpus_t *gpus);
+
+/* topo_ranks.c: the ranks of the job that this process belongs to. */
+typedef struct mc_ranks {
+    meshcoll_oob_t oob;
+    void (*close)(struct mc_ranks *ranks);
+} mc_ranks_t;
+
+/* Is there a launcher that this command can talk to? */
+bool mc_ranks_launched(void);
+/* Joins the other ranks; without a launcher this process is the only one. The caller closes it. */
+int mc_ranks_open(mc_ranks_t *ranks);
 
 #endif

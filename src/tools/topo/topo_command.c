@@ -3,9 +3,7 @@
 #include "base/gather.h"
 #include "runtime/create/tuned.h"
 #include "runtime/place/places.h"
-#include "tools/common/ranks.h"
 #include "tools/common/show.h"
-#include "tools/topo/topo_gpus.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -33,20 +31,16 @@ static const char examples[] = "  mpirun -n 8 --bind-to core meshcoll topo\n"
 /* More rows than these are not read; --json has them all. */
 enum { MOST_ROWS = 64 };
 
-typedef struct {
-    const mc_command_t *self;
+/* What the command line gives; a process runs one command. */
+static struct {
     const char *mesh, *links, *svg, *file;
-    const mc_topo_gpus_t *gpus; /* NULL: no rank runs */
     bool json;
-    char source[MC_TUNED_PATH + 64];
-} request_t;
-
-/* Asking -----------------------------------------------------------------------------------------*/
+} given;
 
 static bool any_bound(const mc_topo_t *t)
 {
-    for (int32_t r = 0; t->spot && r < t->mesh.size; r++)
-        if (t->spot[r].bound.cpus[0])
+    for (int32_t r = 0; t->rank && r < t->mesh.size; r++)
+        if (t->rank[r].bound.cpus[0])
             return true;
     return false;
 }
@@ -83,7 +77,7 @@ static void add_head(mc_table_t *table, const mc_topo_t *t, int32_t dims, bool b
     for (int32_t d = 0; d < dims; d++)
         mc_table_add(table, "%s", t->mesh.dim[d].name);
     mc_table_add(table, dims < t->mesh.ndims ? "ranks" : "rank");
-    mc_table_add(table, t->spot ? "machine" : "");
+    mc_table_add(table, t->rank ? "machine" : "");
     if (!bound)
         return;
     mc_table_add(table, "socket");
@@ -96,20 +90,17 @@ static void add_row(mc_table_t *table, const mc_topo_t *t, int32_t dims, int32_t
                     bool bound)
 {
     int32_t coord[MC_MAX_DIMS];
-    const mc_spot_t *const spot = mc_topo_spot(t, first);
+    const mc_topo_rank_t *const its = mc_topo_rank(t, first);
     mc_mesh_coords(&t->mesh, first, coord);
     for (int32_t d = 0; d < dims; d++)
         mc_table_add(table, "%d", coord[d]);
     add_ranks(table, t, first, n);
-    mc_table_add(table, "%s",
-                 !spot                              ? ""
-                 : mc_topo_one_machine(t, first, n) ? spot->host
-                                                    : "several");
+    mc_table_add(table, "%s", !its ? "" : mc_topo_one_machine(t, first, n) ? its->host : "several");
     if (!bound)
         return;
-    add_number(table, spot->bound.package);
-    add_number(table, spot->bound.node);
-    mc_table_add(table, "%s", spot->bound.cpus[0] ? spot->bound.cpus : "all");
+    add_number(table, its->bound.package);
+    add_number(table, its->bound.node);
+    mc_table_add(table, "%s", its->bound.cpus[0] ? its->bound.cpus : "all");
 }
 
 static int print_ranks(const mc_topo_t *t)
@@ -134,7 +125,7 @@ static int print_ranks(const mc_topo_t *t)
     return status;
 }
 
-static int print_text(const request_t *r, const mc_topo_t *t)
+static int print_text(const mc_topo_t *t)
 {
     char mesh[MC_MESH_TEXT];
     const int32_t machines = mc_topo_machines(t);
@@ -147,11 +138,11 @@ static int print_text(const request_t *r, const mc_topo_t *t)
     printf("\n");
     if (!status)
         status = print_ranks(t);
-    if (!status && r->gpus)
-        status = mc_topo_gpus_print(r->gpus);
-    if (!status && r->svg)
-        printf("\ndrawn in %s\n", r->svg);
-    return status ? mc_tool_fail(r->self, status) : MC_EXIT_OK;
+    if (!status && t->gpus)
+        status = mc_topo_gpus_print(t->gpus);
+    if (!status && given.svg)
+        printf("\ndrawn in %s\n", given.svg);
+    return status;
 }
 
 /* JSON -------------------------------------------------------------------------------------------- */
@@ -160,24 +151,24 @@ static json_t *json_rank(const mc_topo_t *t, int32_t mesh_rank)
 {
     int32_t coord[MC_MAX_DIMS];
     json_t *const coords = json_array();
-    const mc_spot_t *const spot = mc_topo_spot(t, mesh_rank);
+    const mc_topo_rank_t *const its = mc_topo_rank(t, mesh_rank);
     mc_mesh_coords(&t->mesh, mesh_rank, coord);
     for (int32_t d = 0; d < t->mesh.ndims; d++)
         json_array_append_new(coords, json_integer(coord[d]));
     json_t *const rank = json_pack("{s:i, s:o}", "rank", (int)mc_comm_rank_of(&t->order, mesh_rank),
                                    "coords", coords);
-    if (!spot)
+    if (!its)
         return rank;
     const int32_t first = mc_comm_rank_of(&t->order, t->machine[mesh_rank]);
-    json_object_set_new(rank, "machine", json_string(spot->host));
+    json_object_set_new(rank, "machine", json_string(its->host));
     json_object_set_new(rank, "machine_of", json_integer(first));
-    json_object_set_new(rank, "socket", json_integer(spot->bound.package));
-    json_object_set_new(rank, "numa_node", json_integer(spot->bound.node));
-    json_object_set_new(rank, "cpus", json_string(spot->bound.cpus));
+    json_object_set_new(rank, "socket", json_integer(its->bound.package));
+    json_object_set_new(rank, "numa_node", json_integer(its->bound.node));
+    json_object_set_new(rank, "cpus", json_string(its->bound.cpus));
     return rank;
 }
 
-static int print_json(const request_t *r, const mc_topo_t *t)
+static int print_json(const mc_topo_t *t)
 {
     json_t *const ranks = json_array();
     for (int32_t m = 0; m < t->mesh.size; m++)
@@ -186,49 +177,43 @@ static int print_json(const request_t *r, const mc_topo_t *t)
                                    "mesh", mc_json_mesh(&t->mesh), "origin", t->origin, "machines",
                                    (int)mc_topo_machines(t), "links_source", t->source, "links",
                                    mc_json_links(&t->mesh, &t->links), "ranks", ranks, "gpus",
-                                   r->gpus ? mc_topo_gpus_json(r->gpus) : json_null()));
+                                   t->gpus ? mc_topo_gpus_json(t->gpus) : json_null()));
 }
 
-static int show(const request_t *r, const mc_topo_t *t)
+static int show(const mc_topo_t *t)
 {
-    if (r->svg) {
-        const int status = mc_topo_draw(t, r->svg);
-        if (status) {
-            mc_tool_fail(r->self, status);
-            return MC_EXIT_FAILED;
-        }
-    }
-    return r->json ? print_json(r, t) : print_text(r, t);
+    const int status = given.svg ? mc_topo_draw(t, given.svg) : MESHCOLL_OK;
+    return status ? status : (given.json ? print_json : print_text)(t);
+}
+
+/* `text`: NULL for the default preset. `format`: of the source, and what is in its place. */
+static int show_with(mc_topo_t *t, const char *text, const char *format, const char *in)
+{
+    static char source[MC_TUNED_PATH + 64];
+    snprintf(source, sizeof source, format, in);
+    t->source = source;
+    const int status = mc_links_parse(text, &t->mesh, &t->links);
+    return status ? status : show(t);
+}
+
+static int show_links(mc_topo_t *t, const char *text)
+{
+    if (text)
+        return show_with(t, text, "%s, as given", text);
+    return show_with(t, NULL,
+                     t->machine && !given.file
+                         ? "the preset %s, as none are given and none are tuned"
+                         : "the preset %s, as none are given",
+                     mc_cluster_presets[0].name);
 }
 
 /* A mesh without ranks ---------------------------------------------------------------------------- */
 
-static int set_links(request_t *r, const char *text, const char *source, mc_topo_t *t)
-{
-    snprintf(r->source, sizeof r->source, "%s", source);
-    t->source = r->source;
-    const int status = mc_links_parse(text, &t->mesh, &t->links);
-    return status ? mc_tool_fail(r->self, status) : MC_GO_ON;
-}
-
-static int given_links(request_t *r, const char *text, mc_topo_t *t)
-{
-    char source[256];
-    if (text)
-        snprintf(source, sizeof source, "%s, as given", text);
-    else
-        snprintf(source, sizeof source, "the preset %s, as none are given%s",
-                 mc_cluster_presets[0].name, t->machine && !r->file ? " and none are tuned" : "");
-    return set_links(r, text, source, t);
-}
-
-static int show_given(request_t *r)
+static int show_given(void)
 {
     mc_topo_t t = {.origin = "given"};
-    int exit = mc_read_mesh(r->self, r->mesh, &t.mesh);
-    if (exit == MC_GO_ON)
-        exit = given_links(r, r->links, &t);
-    return exit == MC_GO_ON ? show(r, &t) : exit;
+    const int status = mc_read_mesh(given.mesh, &t.mesh);
+    return status ? status : show_links(&t, given.links);
 }
 
 /* One in a file ----------------------------------------------------------------------------------- */
@@ -239,106 +224,97 @@ static const char *name_of(const char *path)
     return slash ? slash + 1 : path;
 }
 
-static int show_cores(request_t *r, const mc_place_t *place, const mc_spot_t *spot, int32_t n)
+static int show_cores(const mc_place_t *place, const mc_topo_rank_t *ranks, int32_t n)
 {
     mc_arranged_t a;
-    const int status = mc_arrange(r->mesh, place, n, &a);
+    int status = mc_arrange(given.mesh, place, n, &a);
     if (status)
-        return mc_tool_fail(r->self, status);
-    mc_topo_t t = {.mesh = a.mesh, .order = a.order, .machine = a.machine, .spot = spot};
-    t.origin = r->mesh ? "given" : "found with one for each core";
-    int exit = given_links(r, r->links, &t);
-    if (exit == MC_GO_ON)
-        exit = show(r, &t);
+        return status;
+    mc_topo_t t = {.mesh = a.mesh,
+                   .order = a.order,
+                   .machine = a.machine,
+                   .rank = ranks,
+                   .origin = given.mesh ? "given" : "found with one for each core"};
+    status = show_links(&t, given.links);
     mc_arranged_free(&a);
-    return exit;
+    return status;
 }
 
-static int show_file(request_t *r)
+static int show_file(void)
 {
     mc_bound_to_t *bound = NULL;
     int32_t n = 0;
     if (mc_ranks_launched())
-        return mc_tool_refuse(r->self, "--file shows a file without a job; ranks take it from "
-                                       "HWLOC_XMLFILE");
-    const int status = mc_bound_to_cores(r->file, &bound, &n);
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "--file shows a file without a job; ranks take it from HWLOC_XMLFILE");
+    int status = mc_bound_to_cores(given.file, &bound, &n);
     if (status)
-        return mc_tool_fail(r->self, status);
+        return status;
     mc_place_t *const place = calloc((size_t)n, sizeof *place);
-    mc_spot_t *const spot = calloc((size_t)n, sizeof *spot);
-    for (int32_t i = 0; place && spot && i < n; i++) {
+    mc_topo_rank_t *const ranks = calloc((size_t)n, sizeof *ranks);
+    for (int32_t i = 0; place && ranks && i < n; i++) {
         place[i] = (mc_place_t){.node = bound[i].node, .package = bound[i].package};
-        spot[i].bound = bound[i];
-        snprintf(spot[i].host, sizeof spot[i].host, "%s", name_of(r->file));
+        ranks[i].bound = bound[i];
+        snprintf(ranks[i].host, sizeof ranks[i].host, "%s", name_of(given.file));
     }
-    const int exit = place && spot ? show_cores(r, place, spot, n)
-                                   : mc_tool_fail(r->self, mc_fail_memory("the cores of a file"));
-    free(spot);
+    status = place && ranks ? show_cores(place, ranks, n) : mc_fail_memory("the cores of a file");
+    free(ranks);
     free(place);
     free(bound);
-    return exit;
+    return status;
 }
 
 /* One that runs ----------------------------------------------------------------------------------- */
 
-static int tuned_links(request_t *r, const mc_settings_t *settings, const mc_place_t *place,
-                       mc_topo_t *t)
+static int show_tuned(mc_topo_t *t, const mc_settings_t *settings, const mc_place_t *place)
 {
-    char path[MC_TUNED_PATH], source[MC_TUNED_PATH + 32], *links = NULL;
-    mc_cluster_t cluster;
+    static char path[MC_TUNED_PATH];
+    static mc_cluster_t cluster;
+    char *links = NULL;
     int status = mc_cluster_find(settings, place, t->mesh.size, &cluster);
     if (!status && mc_tuned_path(path))
-        return given_links(r, NULL, t);
+        return show_links(t, NULL);
     if (!status)
         status = mc_tuned_read(path, &cluster, &links);
-    if (status)
-        return mc_tool_fail(r->self, status);
-    snprintf(source, sizeof source, "tuned, from %s", path);
-    const int exit = links ? set_links(r, links, source, t) : given_links(r, NULL, t);
+    if (!status)
+        status = links ? show_with(t, links, "tuned, from %s", path) : show_links(t, NULL);
     free(links);
-    return exit;
-}
-
-static int show_arranged(request_t *r, const mc_settings_t *settings, const mc_place_t *place,
-                         const mc_spot_t *spot, int32_t size)
-{
-    mc_arranged_t a;
-    const int status = mc_arrange(settings->mesh, place, size, &a);
-    if (status)
-        return mc_tool_fail(r->self, status);
-    mc_topo_t t = {.mesh = a.mesh,
-                   .order = a.order,
-                   .machine = a.machine,
-                   .spot = spot,
-                   .origin = settings->mesh ? "given" : "found"};
-    int exit =
-        settings->links ? given_links(r, settings->links, &t) : tuned_links(r, settings, place, &t);
-    if (exit == MC_GO_ON)
-        exit = show(r, &t);
-    mc_arranged_free(&a);
-    return exit;
+    return status;
 }
 
 /* On rank 0. */
-static int show_running(request_t *r, const mc_place_t *place, const mc_spot_t *spot, int32_t size)
+static int show_running(const mc_place_t *place, const mc_topo_rank_t *ranks,
+                        const mc_topo_gpus_t *gpus, int32_t size)
 {
     mc_settings_t settings = {0};
-    const meshcoll_params_t params = {.size = sizeof params, .mesh = r->mesh, .links = r->links};
-    const int status = mc_settings_read(&params, &settings);
+    mc_arranged_t a;
+    const meshcoll_params_t params = {
+        .size = sizeof params, .mesh = given.mesh, .links = given.links};
+    int status = mc_settings_read(&params, &settings);
     if (status)
-        return mc_tool_fail(r->self, status);
-    const int exit = show_arranged(r, &settings, place, spot, size);
+        return status;
+    status = mc_arrange(settings.mesh, place, size, &a);
+    if (!status) {
+        mc_topo_t t = {.mesh = a.mesh,
+                       .order = a.order,
+                       .machine = a.machine,
+                       .rank = ranks,
+                       .gpus = gpus,
+                       .origin = settings.mesh ? "given" : "found"};
+        status = settings.links ? show_links(&t, settings.links) : show_tuned(&t, &settings, place);
+        mc_arranged_free(&a);
+    }
     mc_settings_free(&settings);
-    return exit;
+    return status;
 }
 
-static int gather(const meshcoll_oob_t *oob, mc_place_t **place, void **spot)
+static int gather(const meshcoll_oob_t *oob, mc_place_t **place, void **ranks)
 {
-    mc_spot_t mine = {0};
+    mc_topo_rank_t mine = {0};
     gethostname(mine.host, sizeof mine.host - 1);
     mc_bound_to_find(&mine.bound);
     const int status = mc_places_gather(oob, place);
-    return status ? status : mc_gather(oob, MESHCOLL_OK, &mine, sizeof mine, spot);
+    return status ? status : mc_gather(oob, MESHCOLL_OK, &mine, sizeof mine, ranks);
 }
 
 /* All ranks exit with what rank 0 exits with. */
@@ -352,60 +328,56 @@ static int share_exit(const meshcoll_oob_t *oob, int exit)
     return exit;
 }
 
-/* One rank reads the command line and speaks for all. */
-static int run_ranks(request_t *r)
+/* One rank speaks for all. */
+static int run_ranks(void)
 {
     mc_place_t *place = NULL;
     mc_topo_gpus_t *gpus = NULL;
-    void *spot = NULL;
+    void *all = NULL;
     mc_ranks_t ranks;
-    int status = mc_ranks_open(&ranks), exit = MC_EXIT_OK;
+    int status = mc_ranks_open(&ranks);
     if (status)
-        return mc_tool_fail(r->self, status);
-    status = gather(&ranks.oob, &place, &spot);
+        return status;
+    status = gather(&ranks.oob, &place, &all);
     if (!status)
         status = mc_topo_gpus_open(&ranks.oob, place, &gpus);
-    r->gpus = gpus;
-    if (status)
-        exit = mc_tool_fail(r->self, status);
-    else if (ranks.oob.rank == 0)
-        exit = show_running(r, place, spot, ranks.oob.size);
-    if (!status)
-        exit = share_exit(&ranks.oob, exit);
+    if (!status) {
+        int exit = MC_EXIT_OK;
+        if (ranks.oob.rank == 0)
+            exit =
+                mc_tool_exit(mc_topo_command.name, show_running(place, all, gpus, ranks.oob.size));
+        status = share_exit(&ranks.oob, exit);
+    }
     mc_topo_gpus_close(gpus);
-    free(spot);
+    free(all);
     free(place);
     ranks.close(&ranks);
-    return exit;
+    return status;
 }
 
-static int run(const mc_command_t *self, int argc, char **argv)
+static const mc_option_t options[] = {
+    MC_OPTION_TEXT("mesh", "MESH",
+                   "box=4,gpu=8, or box=8+8+4; left out under mpirun: as the library finds it",
+                   &given.mesh),
+    MC_OPTION_TEXT("links", "LINKS",
+                   "a preset or links by hand; left out: tuned ones, else a preset", &given.links),
+    MC_OPTION_TEXT("file", "FILE",
+                   "the machine in an XML file of lstopo (hwloc), with a rank for each core",
+                   &given.file),
+    MC_OPTION_TEXT("svg", "FILE", "draw it there", &given.svg),
+    MC_OPTION_FLAG("json", "as JSON", &given.json),
+    {0},
+};
+
+static int run(int argc, char **argv)
 {
-    request_t r = {.self = self};
     mc_arguments_t arguments = {0};
-    const mc_option_t options[] = {
-        {.name = "mesh",
-         .value = "MESH",
-         .help = "box=4,gpu=8, or box=8+8+4; left out under mpirun: as the library finds it",
-         .text = &r.mesh},
-        {.name = "links",
-         .value = "LINKS",
-         .help = "a preset or links by hand; left out: tuned ones, else a preset",
-         .text = &r.links},
-        {.name = "file",
-         .value = "FILE",
-         .help = "the machine in an XML file of lstopo (hwloc), with a rank for each core",
-         .text = &r.file},
-        {.name = "svg", .value = "FILE", .help = "draw it there", .text = &r.svg},
-        {.name = "json", .help = "as JSON", .flag = &r.json},
-        {0},
-    };
-    const int exit = mc_options_parse(self, options, argc, argv, &arguments);
-    if (exit != MC_GO_ON)
-        return exit;
-    if (r.file)
-        return show_file(&r);
-    return r.mesh && !mc_ranks_launched() ? show_given(&r) : run_ranks(&r);
+    const int status = mc_options_parse(&mc_topo_command, options, argc, argv, &arguments);
+    if (status)
+        return status;
+    if (given.file)
+        return show_file();
+    return given.mesh && !mc_ranks_launched() ? show_given() : run_ranks();
 }
 
 const mc_command_t mc_topo_command = {

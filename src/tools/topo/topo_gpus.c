@@ -1,4 +1,4 @@
-#include "tools/topo/topo_gpus.h"
+#include "tools/topo/topo.h"
 
 #include "base/gather.h"
 #include "base/table.h"
@@ -131,8 +131,7 @@ static int print_gpus(const mc_gpus_t *g)
                                        "NUMA node", "NVLinks", "nearest network card"};
     mc_table_t table = mc_table("rllrrl");
     int32_t assumed = 0;
-    for (size_t i = 0; i < MC_COUNT(head); i++)
-        mc_table_add(&table, "%s", head[i]);
+    mc_table_add_row(&table, head);
     for (int32_t i = 0; i < g->n; i++) {
         mc_table_add(&table, "%d", (int)i);
         mc_table_add(&table, "%s", g->gpu[i].name);

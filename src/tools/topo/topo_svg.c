@@ -117,7 +117,7 @@ static void draw_rest(const drawing_t *g, int32_t d, double x, double y, int32_t
 static void draw_rank(const drawing_t *g, int32_t d, double x, double y, int32_t rank)
 {
     const level_t *const l = &g->level[d];
-    const mc_spot_t *const spot = mc_topo_spot(g->topo, rank);
+    const mc_topo_rank_t *const its = mc_topo_rank(g->topo, rank);
     char text[MC_CPUS_TEXT + 8];
     mc_svg_box(g->out, x, y, l->item_w, l->item_h, 8,
                "fill=\"%s\" fill-opacity=\"0.12\" stroke=\"%s\" stroke-width=\"1.5\"", color[d],
@@ -127,7 +127,7 @@ static void draw_rank(const drawing_t *g, int32_t d, double x, double y, int32_t
                 "class=\"r\" text-anchor=\"middle\"", 0, text);
     if (!g->bound)
         return;
-    snprintf(text, sizeof text, "%s", spot->bound.cpus[0] ? spot->bound.cpus : "unbound");
+    snprintf(text, sizeof text, "%s", its->bound.cpus[0] ? its->bound.cpus : "unbound");
     mc_svg_text(g->out, x + l->item_w / 2, y + 46, "class=\"s\" text-anchor=\"middle\"",
                 l->item_w - 4, text);
 }
@@ -136,11 +136,11 @@ static void draw_rank(const drawing_t *g, int32_t d, double x, double y, int32_t
 static void add_domain(const drawing_t *g, int32_t d, int32_t first, int32_t n, mc_text_t *text)
 {
     const bool numa = strcmp(g->topo->mesh.dim[d].name, "numa") == 0;
-    if (!g->topo->spot || (!numa && strcmp(g->topo->mesh.dim[d].name, "socket") != 0))
+    if (!g->topo->rank || (!numa && strcmp(g->topo->mesh.dim[d].name, "socket") != 0))
         return;
     int32_t same = -1;
     for (int32_t r = first; r < first + n; r++) {
-        const mc_bound_to_t *const b = &mc_topo_spot(g->topo, r)->bound;
+        const mc_bound_to_t *const b = &mc_topo_rank(g->topo, r)->bound;
         const int32_t its = numa ? b->node : b->package;
         if (its < 0 || (r > first && its != same))
             return;
@@ -157,7 +157,7 @@ static void add_note(const drawing_t *g, int32_t d, int32_t first, mc_text_t *te
     const int32_t around = mc_mesh_span(&g->topo->mesh, d, first, &outer);
     add_domain(g, d, first, n, text);
     if (mc_topo_one_machine(g->topo, first, n) && !mc_topo_one_machine(g->topo, outer, around))
-        mc_text_add(text, "%s%s", text->length ? ", " : "", mc_topo_spot(g->topo, first)->host);
+        mc_text_add(text, "%s%s", text->length ? ", " : "", mc_topo_rank(g->topo, first)->host);
 }
 
 static void draw_box(const drawing_t *g, int32_t d, double x, double y, int32_t first, int32_t i)
@@ -220,7 +220,7 @@ static void draw_title(const drawing_t *g)
     if (machines > 1)
         mc_text_add(&text, " on %d machines", machines);
     else if (machines == 1)
-        mc_text_add(&text, " on %s", t->spot[0].host);
+        mc_text_add(&text, " on %s", t->rank[0].host);
     mc_text_add(&text, ", %s%s", t->origin,
                 g->bound ? "; below each rank the CPUs it is bound to" : "");
     mc_svg_text(g->out, MARGIN, 67, "class=\"s\"", 0, buffer);
@@ -269,8 +269,8 @@ int mc_topo_draw(const mc_topo_t *t, const char *path)
     const int status = mc_svg_open(path, &g.out);
     if (status)
         return status;
-    for (int32_t r = 0; t->spot && r < t->mesh.size; r++)
-        g.bound = g.bound || t->spot[r].bound.cpus[0];
+    for (int32_t r = 0; t->rank && r < t->mesh.size; r++)
+        g.bound = g.bound || t->rank[r].bound.cpus[0];
     lay_out(&g);
     draw(&g);
     return mc_svg_close(g.out, path);

@@ -5,8 +5,6 @@
 #include "compose/planner/planner.h"
 #include "tools/common/tool.h"
 
-extern const mc_command_t mc_trace_command;
-
 typedef struct {
     int32_t from, to, phase;
     mc_range_t chunks;

@@ -15,7 +15,7 @@ enum { TIP = 2, DENSE = 6 };
 typedef struct {
     const mc_arrow_t *first;
     int32_t n;
-    mc_seat_t from, to;
+    mc_page_place_t from, to;
     bool both; /* are there some the other way too? */
 } bundle_t;
 
@@ -182,8 +182,8 @@ static void draw_bundles(const mc_drawing_t *g, int32_t phase, double x, double 
             continue;
         const bundle_t bundle = {.first = a,
                                  .n = end - i,
-                                 .from = mc_seat_of(g, a->from, x, y),
-                                 .to = mc_seat_of(g, a->to, x, y),
+                                 .from = mc_page_place_of(g, a->from, x, y),
+                                 .to = mc_page_place_of(g, a->to, x, y),
                                  .both = has_reverse(g, a)};
         draw_bundle(g, &bundle);
     }

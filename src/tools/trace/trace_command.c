@@ -32,7 +32,6 @@ static const char examples[] =
 enum { LABEL_GAP = 2, CELL_GAP = 1, BLOCK_GAP = 3, MOST_CELLS = 4096, PIPE_WIDTH = 120 };
 
 typedef struct {
-    const mc_command_t *command;
     meshcoll_collective_t collective;
     mc_mesh_t mesh;
     mc_strategy_t strategy;
@@ -193,11 +192,11 @@ static void print_homes(const mc_layout_t *layout)
 
 static void print_head(const request_t *r, const mc_trace_t *trace)
 {
-    char mesh[MC_MESH_TEXT], text[MC_STRATEGY_TEXT];
+    char mesh[MC_MESH_TEXT];
     printf("%s on %s", mc_moves[r->collective].name, mc_mesh_text(&r->mesh, mesh));
     if (mc_moves[r->collective].rooted)
         printf(", root %d", r->root);
-    printf(": %s\n", mc_show_strategy(&r->strategy, &r->mesh, text));
+    printf(": %s\n", mc_show_strategy(&r->strategy, &r->mesh));
     printf("rows are ranks, columns chunks; %s; %u time steps\n",
            mc_moves[r->collective].reduces ? "a1a0 is chunk a summed over ranks 1 and 0"
                                            : "a0 is chunk a of rank 0",
@@ -233,10 +232,9 @@ static json_t *json_messages(const mc_trace_t *trace, const mc_trace_state_t *st
 
 static json_t *json_head(const request_t *r)
 {
-    char text[MC_STRATEGY_TEXT];
     json_t *const json = json_pack("{s:s, s:s, s:o, s:s}", "command", "trace", "collective",
                                    mc_moves[r->collective].name, "mesh", mc_json_mesh(&r->mesh),
-                                   "strategy", mc_show_strategy(&r->strategy, &r->mesh, text));
+                                   "strategy", mc_show_strategy(&r->strategy, &r->mesh));
     if (mc_moves[r->collective].rooted)
         json_object_set_new(json, "root", json_integer(r->root));
     return json;
@@ -262,10 +260,18 @@ static int draw(const request_t *r, const mc_trace_t *trace)
                             .strategy = &r->strategy,
                             .root = r->root,
                             .sums = mc_moves[r->collective].reduces};
-    int status = mc_links_parse("uniform", &r->mesh, &picture.links);
-    if (!status)
-        status = mc_trace_draw(&picture, r->svg);
-    return status ? mc_tool_fail(r->command, status) : MC_GO_ON;
+    const int status = mc_links_parse("uniform", &r->mesh, &picture.links);
+    return status ? status : mc_trace_draw(&picture, r->svg);
+}
+
+static int show_text(const request_t *r, const mc_trace_t *trace, const mc_layout_t *layout)
+{
+    print_head(r, trace);
+    print_homes(layout);
+    const int status = print_states(trace, r->width ? r->width : terminal_width());
+    if (!status && r->messages)
+        print_messages(trace);
+    return status;
 }
 
 static int show(const request_t *r, const mc_plans_t *plans)
@@ -274,23 +280,17 @@ static int show(const request_t *r, const mc_plans_t *plans)
     mc_trace_t trace;
     int status = mc_trace_create(&world, &trace);
     if (status)
-        return mc_tool_fail(r->command, status);
-    int exit = r->svg ? draw(r, &trace) : MC_GO_ON;
-    if (exit == MC_GO_ON && r->json) {
-        exit = print_json(r, &trace);
-    } else if (exit == MC_GO_ON && r->svg) {
+        return status;
+    if (r->svg)
+        status = draw(r, &trace);
+    if (!status && r->json)
+        status = print_json(r, &trace);
+    else if (!status && r->svg)
         printf("drawn in %s\n", r->svg);
-        exit = MC_EXIT_OK;
-    } else if (exit == MC_GO_ON) {
-        print_head(r, &trace);
-        print_homes(&plans->plan[0]->layout);
-        status = print_states(&trace, r->width ? r->width : terminal_width());
-        if (!status && r->messages)
-            print_messages(&trace);
-        exit = status ? mc_tool_fail(r->command, status) : MC_EXIT_OK;
-    }
+    else if (!status)
+        status = show_text(r, &trace, &plans->plan[0]->layout);
     mc_trace_free(&trace);
-    return exit;
+    return status;
 }
 
 static int trace(const request_t *r)
@@ -299,19 +299,19 @@ static int trace(const request_t *r)
     mc_plans_t plans;
     int status = mc_strategy_layout(&r->strategy, &r->mesh, &layout);
     if (status)
-        return mc_tool_fail(r->command, status);
+        return status;
     const uint64_t cells = (uint64_t)mc_layout_chunks(&layout) * (uint64_t)r->mesh.size;
     if (cells > MOST_CELLS)
-        return mc_tool_refuse(r->command,
-                              "%d ranks with %u chunks each are too many to show, %d in all fit; "
-                              "take a smaller mesh or fewer segments, or --explain --rank N",
-                              r->mesh.size, mc_layout_chunks(&layout), MOST_CELLS);
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "%d ranks with %u chunks each are too many to show, %d in all fit; take a "
+                       "smaller mesh or fewer segments, or --explain --rank N",
+                       r->mesh.size, mc_layout_chunks(&layout), MOST_CELLS);
     status = mc_plans_create(&r->strategy, &r->mesh, r->root, &plans);
     if (status)
-        return mc_tool_fail(r->command, status);
-    const int exit = show(r, &plans);
+        return status;
+    status = show(r, &plans);
     mc_plans_free(&plans);
-    return exit;
+    return status;
 }
 
 static json_t *json_plan(const mc_plan_t *plan)
@@ -347,95 +347,76 @@ static int explain(const request_t *r)
     }
     if (status || !r->json) {
         json_decref(plans);
-        return status ? mc_tool_fail(r->command, status) : MC_EXIT_OK;
+        return status;
     }
     json_t *const json = json_head(r);
     json_object_set_new(json, "plans", plans);
     return mc_json_print(json);
 }
 
-typedef struct {
-    const char *collective, *mesh, *strategy, *root;
-} texts_t;
-
-static int read_request(const texts_t *texts, request_t *r)
-{
-    int exit = mc_read_collective(r->command, texts->collective, &r->collective);
-    if (exit == MC_GO_ON)
-        exit = mc_read_mesh(r->command, texts->mesh, &r->mesh);
-    if (exit == MC_GO_ON && !texts->strategy)
-        exit = mc_tool_refuse(r->command, "--strategy is missing; expected a text or a name, see "
-                                          "meshcoll list strategies");
-    if (exit == MC_GO_ON)
-        exit = mc_read_strategy(r->command, texts->strategy, r->collective, &r->mesh, &r->strategy);
-    if (exit == MC_GO_ON)
-        exit = mc_read_root(r->command, texts->root, r->collective, &r->mesh, &r->root);
-    if (exit == MC_GO_ON && r->rank >= 0 && !r->explain)
-        exit = mc_tool_refuse(r->command, "--rank goes with --explain");
-    if (exit == MC_GO_ON && r->svg && r->explain)
-        exit = mc_tool_refuse(r->command, "--svg goes without --explain");
-    if (exit == MC_GO_ON && r->rank >= r->mesh.size)
-        exit = mc_tool_refuse(r->command, "--rank takes a rank from 0 to %d; got %d",
-                              r->mesh.size - 1, r->rank);
-    return exit;
-}
-
 /* What the command line gives; a process runs one command. */
 static struct {
-    texts_t texts;
+    const char *collective, *mesh, *strategy, *root;
     request_t request;
 } given = {.request = {.rank = -1}};
 
+static int check_request(const request_t *r)
+{
+    if (r->rank >= 0 && !r->explain)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "--rank goes with --explain");
+    if (r->svg && r->explain)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "--svg goes without --explain");
+    if (r->rank >= r->mesh.size)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "--rank takes a rank from 0 to %d; got %d",
+                       r->mesh.size - 1, r->rank);
+    return MESHCOLL_OK;
+}
+
+static int read_request(request_t *r)
+{
+    int status = mc_read_collective(given.collective, &r->collective);
+    if (!status)
+        status = mc_read_mesh(given.mesh, &r->mesh);
+    if (!status && !given.strategy)
+        status = mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                         "--strategy is missing; expected a text or a name, see meshcoll list "
+                         "strategies");
+    if (!status)
+        status = mc_strategy_parse(given.strategy, r->collective, &r->mesh, &r->strategy);
+    if (!status)
+        status = mc_read_root(given.root, r->collective, &r->mesh, &r->root);
+    return status ? status : check_request(r);
+}
+
 static const mc_option_t options[] = {
-    {.name = "mesh",
-     .value = "MESH",
-     .help = "ranks by dimension, outermost first: box=2,gpu=4, or box=4+3",
-     .text = &given.texts.mesh},
-    {.name = "strategy",
-     .value = "STRATEGY",
-     .help = "its text, or a name from meshcoll list strategies",
-     .text = &given.texts.strategy},
-    {.name = "root",
-     .value = "RANK",
-     .help = "root of bcast, reduce, scatter, gather: 0",
-     .text = &given.texts.root},
-    {.name = "messages",
-     .help = "also who sends what to whom in each time step",
-     .flag = &given.request.messages},
-    {.name = "width",
-     .value = "COLUMNS",
-     .help = "of the page: the terminal's, else 120",
-     .number = &given.request.width,
-     .least = 20,
-     .most = 1000000},
-    {.name = "explain",
-     .help = "each rank's steps and what they wait for, instead of states",
-     .flag = &given.request.explain},
-    {.name = "rank",
-     .value = "RANK",
-     .help = "explain this rank only",
-     .number = &given.request.rank,
-     .least = 0,
-     .most = INT32_MAX},
-    {.name = "svg",
-     .value = "FILE",
-     .help = "draw the messages of each phase on the mesh there, instead of states",
-     .text = &given.request.svg},
-    {.name = "json", .help = "as JSON", .flag = &given.request.json},
+    MC_OPTION_TEXT("mesh", "MESH", "ranks by dimension, outermost first: box=2,gpu=4, or box=4+3",
+                   &given.mesh),
+    MC_OPTION_TEXT("strategy", "STRATEGY", "its text, or a name from meshcoll list strategies",
+                   &given.strategy),
+    MC_OPTION_TEXT("root", "RANK", "root of bcast, reduce, scatter, gather: 0", &given.root),
+    MC_OPTION_FLAG("messages", "also who sends what to whom in each time step",
+                   &given.request.messages),
+    MC_OPTION_NUMBER("width", "COLUMNS", "of the page: the terminal's, else 120",
+                     &given.request.width, 20, 1000000),
+    MC_OPTION_FLAG("explain", "each rank's steps and what they wait for, instead of states",
+                   &given.request.explain),
+    MC_OPTION_NUMBER("rank", "RANK", "explain this rank only", &given.request.rank, 0, INT32_MAX),
+    MC_OPTION_TEXT("svg", "FILE",
+                   "draw the messages of each phase on the mesh there, instead of states",
+                   &given.request.svg),
+    MC_OPTION_FLAG("json", "as JSON", &given.request.json),
     {0},
 };
 
-static int run(const mc_command_t *self, int argc, char **argv)
+static int run(int argc, char **argv)
 {
-    request_t *const r = &given.request;
-    mc_arguments_t arguments = {.text = &given.texts.collective, .most = 1};
-    r->command = self;
-    int exit = mc_options_parse(self, options, argc, argv, &arguments);
-    if (exit == MC_GO_ON)
-        exit = read_request(&given.texts, r);
-    if (exit != MC_GO_ON)
-        return exit;
-    return r->explain ? explain(r) : trace(r);
+    mc_arguments_t arguments = {.text = &given.collective, .most = 1};
+    int status = mc_options_parse(&mc_trace_command, options, argc, argv, &arguments);
+    if (!status)
+        status = read_request(&given.request);
+    if (status)
+        return status;
+    return (given.request.explain ? explain : trace)(&given.request);
 }
 
 const mc_command_t mc_trace_command = {

@@ -36,9 +36,9 @@ double mc_page_row_y(const mc_drawing_t *g, int32_t row)
     return y;
 }
 
-mc_seat_t mc_seat_of(const mc_drawing_t *g, int32_t rank, double x, double y)
+mc_page_place_t mc_page_place_of(const mc_drawing_t *g, int32_t rank, double x, double y)
 {
-    mc_seat_t s;
+    mc_page_place_t s;
     s.row = row_of(g, rank, &s.column);
     s.x = x + (g->levels ? MC_PAGE_LEFT : MC_PAGE_FRAME_PAD) + s.column * g->pitch + g->tile_w / 2;
     s.y = y + MC_PAGE_PANEL + mc_page_row_y(g, s.row);

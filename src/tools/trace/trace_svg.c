@@ -5,8 +5,8 @@
  * time steps.
  */
 #include "tools/trace/trace_svg.h"
+#include "tools/common/show.h"
 #include "tools/common/svg.h"
-#include "tools/trace/trace_words.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -51,7 +51,7 @@ static uint32_t state_after(const mc_drawing_t *g, int32_t phase)
     return state;
 }
 
-static void put_stripe(const mc_drawing_t *g, const mc_seat_t *s, double from, double to)
+static void put_stripe(const mc_drawing_t *g, const mc_page_place_t *s, double from, double to)
 {
     const double top = s->y - MC_PAGE_TILE / 2.0 + 1.5, height = MC_PAGE_TILE - 3.0;
     fprintf(g->out, "M%.1f %.1fh%.1fv%.1fh%.1fz", s->x - g->tile_w / 2 + 1.5, top + height * from,
@@ -60,7 +60,8 @@ static void put_stripe(const mc_drawing_t *g, const mc_seat_t *s, double from, d
 
 /* Of a rank what has `share` of the contributions: chunks as stripes from top to bottom, neighbours as one; of many chunks
  * their number, from the bottom. */
-static void put_stripes(const mc_drawing_t *g, const mc_seat_t *s, char *const *cell, double share)
+static void put_stripes(const mc_drawing_t *g, const mc_page_place_t *s, char *const *cell,
+                        double share)
 {
     const uint32_t n = g->picture->trace->n_chunks;
     const bool few = n * (uint32_t)(g->n_panels * g->picture->mesh->size) <= MOST_STRIPES;
@@ -95,7 +96,7 @@ static void draw_fill(const mc_drawing_t *g, int32_t phase, double x, double y)
         fprintf(g->out, "<path class=\"f%d\" fill-opacity=\"%.2f\" d=\"", phase,
                 0.08 + 0.34 * share);
         for (int32_t rank = 0; rank < size; rank++) {
-            const mc_seat_t s = mc_seat_of(g, rank, x, y);
+            const mc_page_place_t s = mc_page_place_of(g, rank, x, y);
             put_stripes(g, &s, &state->cell[(size_t)rank * t->n_chunks], share);
         }
         fputs("\"/>\n", g->out);
@@ -107,7 +108,7 @@ static void draw_ranks(const mc_drawing_t *g, int32_t phase, double x, double y)
     char number[16];
     draw_fill(g, phase, x, y);
     for (int32_t rank = 0; rank < g->picture->mesh->size; rank++) {
-        const mc_seat_t s = mc_seat_of(g, rank, x, y);
+        const mc_page_place_t s = mc_page_place_of(g, rank, x, y);
         fprintf(g->out, "<use href=\"#r\" x=\"%.1f\" y=\"%.1f\"/>", s.x - g->tile_w / 2,
                 s.y - MC_PAGE_TILE / 2.0);
         snprintf(number, sizeof number, "%d", rank);
@@ -160,7 +161,7 @@ static void draw_columns(const mc_drawing_t *g, double x, double y)
 /* `at`: the panel's place among those drawn. */
 static void draw_panel(const mc_drawing_t *g, int32_t phase, int32_t at)
 {
-    char text[MC_STRATEGY_TEXT], attributes[32];
+    char attributes[32];
     uint32_t first = UINT32_MAX, last = 0;
     const double x = MC_PAGE_MARGIN + at % g->panels_in_row * (g->panel_w + MC_PAGE_PANEL_GAP);
     const double y = MC_PAGE_HEAD + at / g->panels_in_row * g->panel_h;
@@ -170,13 +171,13 @@ static void draw_panel(const mc_drawing_t *g, int32_t phase, int32_t at)
             last = g->arrow[i].step > last ? g->arrow[i].step : last;
         }
     snprintf(attributes, sizeof attributes, "class=\"h f%d\"", phase);
-    mc_svg_text(g->out, x, y + 14, attributes, 0, mc_trace_title(g->picture, phase, text));
+    mc_svg_text(g->out, x, y + 14, attributes, 0, mc_trace_title(g->picture, phase));
     mc_svg_text(g->out, x, y + 32, "class=\"s\"", 1.15 * g->panel_w,
-                mc_trace_steps(g->picture, phase, first, last, text));
+                mc_trace_steps(g->picture, phase, first, last));
     mc_svg_text(g->out, x, y + 53, "class=\"l\"", 1.15 * g->panel_w,
-                mc_trace_terms(g->picture, phase, text));
+                mc_trace_terms(g->picture, phase));
     mc_svg_text(g->out, x, y + 70, "class=\"s\"", 1.15 * g->panel_w,
-                mc_trace_cost(g->picture, phase, text));
+                mc_trace_cost(g->picture, phase));
     draw_frames(g, x, y);
     draw_columns(g, x, y);
     draw_ranks(g, phase, x, y);
@@ -216,17 +217,17 @@ static void put_heads(const mc_drawing_t *g)
 
 static void draw(const mc_drawing_t *g)
 {
-    char style[4096], text[2 * MC_STRATEGY_TEXT];
+    static char style[4096];
     const int32_t rows = (g->n_panels + g->panels_in_row - 1) / g->panels_in_row;
     const double height = MC_PAGE_HEAD + (rows > 0 ? rows * g->panel_h : 0) + MC_PAGE_FOOT;
     put_style(g, style, sizeof style);
     mc_svg_begin(g->out, MC_PAGE_WIDTH, height, &look, style);
     put_heads(g);
-    mc_svg_text(g->out, MC_PAGE_MARGIN, 36, "class=\"t\"", 0, mc_trace_headline(g->picture, text));
+    mc_svg_text(g->out, MC_PAGE_MARGIN, 36, "class=\"t\"", 0, mc_trace_headline(g->picture));
     mc_svg_text(g->out, MC_PAGE_MARGIN, 60, "class=\"s\"", 1.1 * MC_PAGE_WIDTH,
-                mc_trace_strategy(g->picture, text));
+                mc_show_strategy(g->picture->strategy, g->picture->mesh));
     mc_svg_text(g->out, MC_PAGE_MARGIN, 79, "class=\"s\"", 1.1 * MC_PAGE_WIDTH,
-                mc_trace_subline(g->picture, g->n_arrows, text));
+                mc_trace_subline(g->picture, g->n_arrows));
     for (int32_t i = 0, at = 0; i < g->picture->strategy->n_phases; i++)
         if (mc_page_has_messages(g, i))
             draw_panel(g, i, at++);

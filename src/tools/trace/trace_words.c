@@ -1,27 +1,34 @@
-#include "tools/trace/trace_words.h"
-
+/* The words of a trace's picture. */
 #include "tools/common/show.h"
+#include "tools/trace/trace_svg.h"
 
-#include <string.h>
+static char buffer[MC_STRATEGY_TEXT + 128];
 
-/* Along all of its dimensions, of one segment. */
-static mc_term_t term_of(const mc_picture_t *p, int32_t phase)
+static mc_text_t begin(void)
 {
-    const mc_phase_cost_t cost =
-        mc_strategy_phase_cost(p->strategy, p->mesh, &p->links, p->root, phase);
+    return mc_text(buffer, sizeof buffer);
+}
+
+/* Along all dimensions, of one segment: of phases [first, end). */
+static mc_term_t term_of(const mc_picture_t *p, int32_t first, int32_t end)
+{
     mc_term_t sum = {.alpha = {0, 1}, .beta = {0, 1}, .gamma = {0, 1}};
-    for (int32_t d = 0; d < p->mesh->ndims; d++) {
-        sum.alpha = mc_ratio_add(sum.alpha, cost.once.dim[d].alpha);
-        sum.beta = mc_ratio_add(sum.beta, cost.once.dim[d].beta);
-        sum.gamma = mc_ratio_add(sum.gamma, cost.once.dim[d].gamma);
+    for (int32_t phase = first; phase < end; phase++) {
+        const mc_phase_cost_t cost =
+            mc_strategy_phase_cost(p->strategy, p->mesh, &p->links, p->root, phase);
+        for (int32_t d = 0; d < p->mesh->ndims; d++) {
+            sum.alpha = mc_ratio_add(sum.alpha, cost.once.dim[d].alpha);
+            sum.beta = mc_ratio_add(sum.beta, cost.once.dim[d].beta);
+            sum.gamma = mc_ratio_add(sum.gamma, cost.once.dim[d].gamma);
+        }
     }
     return sum;
 }
 
-const char *mc_trace_headline(const mc_picture_t *p, char buffer[2 * MC_STRATEGY_TEXT])
+const char *mc_trace_headline(const mc_picture_t *p)
 {
     char mesh[MC_MESH_TEXT];
-    mc_text_t out = mc_text(buffer, 2 * MC_STRATEGY_TEXT);
+    mc_text_t out = begin();
     mc_text_add(&out, "%s on %s", mc_moves[p->strategy->collective].name,
                 mc_mesh_text(p->mesh, mesh));
     if (mc_moves[p->strategy->collective].rooted)
@@ -29,24 +36,12 @@ const char *mc_trace_headline(const mc_picture_t *p, char buffer[2 * MC_STRATEGY
     return buffer;
 }
 
-const char *mc_trace_strategy(const mc_picture_t *p, char buffer[2 * MC_STRATEGY_TEXT])
-{
-    return mc_show_strategy(p->strategy, p->mesh, buffer);
-}
-
-const char *mc_trace_subline(const mc_picture_t *p, int32_t messages,
-                             char buffer[2 * MC_STRATEGY_TEXT])
+const char *mc_trace_subline(const mc_picture_t *p, int32_t messages)
 {
     char term[MC_TERM_TEXT];
-    mc_term_t sum = {.alpha = {0, 1}, .beta = {0, 1}, .gamma = {0, 1}};
-    mc_text_t out = mc_text(buffer, 2 * MC_STRATEGY_TEXT);
+    const mc_term_t sum = term_of(p, 0, p->strategy->n_phases);
+    mc_text_t out = begin();
     mc_text_add(&out, "%d messages in %u time steps", messages, p->trace->n_states - 1);
-    for (int32_t i = 0; i < p->strategy->n_phases; i++) {
-        const mc_term_t phase = term_of(p, i);
-        sum.alpha = mc_ratio_add(sum.alpha, phase.alpha);
-        sum.beta = mc_ratio_add(sum.beta, phase.beta);
-        sum.gamma = mc_ratio_add(sum.gamma, phase.gamma);
-    }
     if (p->strategy->segments == 1)
         mc_text_add(&out, ", %s in all", mc_show_term(&sum, term));
     else
@@ -54,10 +49,10 @@ const char *mc_trace_subline(const mc_picture_t *p, int32_t messages,
     return buffer;
 }
 
-const char *mc_trace_title(const mc_picture_t *p, int32_t phase, char buffer[MC_STRATEGY_TEXT])
+const char *mc_trace_title(const mc_picture_t *p, int32_t phase)
 {
     const mc_phase_t *const one = &p->strategy->phase[phase];
-    mc_text_t out = mc_text(buffer, MC_STRATEGY_TEXT);
+    mc_text_t out = begin();
     if (mc_strategy_sides(p->strategy) > 1)
         mc_text_add(&out, "%s", phase < p->strategy->second ? "A" : "B");
     mc_text_add(&out, "%d. %s along ",
@@ -67,12 +62,10 @@ const char *mc_trace_title(const mc_picture_t *p, int32_t phase, char buffer[MC_
     return buffer;
 }
 
-const char *mc_trace_steps(const mc_picture_t *p, int32_t phase, uint32_t first, uint32_t last,
-                           char buffer[MC_STRATEGY_TEXT])
+const char *mc_trace_steps(const mc_picture_t *p, int32_t phase, uint32_t first, uint32_t last)
 {
-    char text[MC_STRATEGY_TEXT];
-    mc_text_t out = mc_text(buffer, MC_STRATEGY_TEXT);
-    mc_text_add(&out, "%s", mc_show_phase(p->strategy, p->mesh, phase, text));
+    mc_text_t out = begin();
+    mc_text_add(&out, "%s", mc_show_phase(p->strategy, p->mesh, phase));
     if (first > last)
         mc_text_add(&out, ", no message");
     else if (first == last)
@@ -82,9 +75,9 @@ const char *mc_trace_steps(const mc_picture_t *p, int32_t phase, uint32_t first,
     return buffer;
 }
 
-const char *mc_trace_terms(const mc_picture_t *p, int32_t phase, char buffer[MC_STRATEGY_TEXT])
+const char *mc_trace_terms(const mc_picture_t *p, int32_t phase)
 {
-    const mc_term_t term = term_of(p, phase);
+    const mc_term_t term = term_of(p, phase, phase + 1);
     return mc_show_term(&term, buffer);
 }
 
@@ -98,11 +91,11 @@ static void add_part(mc_text_t *out, mc_ratio_t part, const char *what)
         mc_text_add(out, ", %s n bytes%s", mc_show_ratio(part, number), what);
 }
 
-const char *mc_trace_cost(const mc_picture_t *p, int32_t phase, char buffer[MC_STRATEGY_TEXT])
+const char *mc_trace_cost(const mc_picture_t *p, int32_t phase)
 {
     char number[MC_NUMBER_TEXT];
-    const mc_term_t term = term_of(p, phase);
-    mc_text_t out = mc_text(buffer, MC_STRATEGY_TEXT);
+    const mc_term_t term = term_of(p, phase, phase + 1);
+    mc_text_t out = begin();
     mc_text_add(&out, "%s message%s in a row", mc_show_ratio(term.alpha, number),
                 term.alpha.num == term.alpha.den ? "" : "s");
     const bool all = mc_ratio_equal(term.beta, term.gamma);

@@ -11,8 +11,6 @@
 
 #include <mpi.h>
 
-extern const mc_command_t mc_tune_command;
-
 /* Measurements along one dimension; zeros where its extent is 1. */
 typedef struct {
     int32_t ranks; /* at work meanwhile */

@@ -31,14 +31,13 @@ enum { MC_CORRECTIONS_TEXT = 128 * MC_MAX_DIMS };
 
 /* What rank 0 reads from the command line, sent to all ranks. */
 typedef struct {
-    int32_t exit; /* MC_GO_ON, or the exit status */
+    int32_t exit; /* not 0: there is nothing to measure */
     int32_t seconds;
     bool on_device;
     mc_cluster_t cluster;
 } setup_t;
 
 typedef struct {
-    const mc_command_t *self;
     const char *mesh, *file, *memory;
     int32_t seconds;
     bool json;
@@ -55,14 +54,14 @@ static int find_cluster(const request_t *r, const mc_place_t *place, mc_cluster_
     const meshcoll_params_t params = {.size = sizeof params, .mesh = r->mesh};
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     if (size == 1)
-        return mc_tool_refuse(r->self,
-                              "one rank has no links: start it under mpirun, as in mpirun -n "
-                              "16 meshcoll tune --mesh box=4,gpu=4");
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "one rank has no links: start it under mpirun, as in mpirun -n 16 "
+                       "meshcoll tune --mesh box=4,gpu=4");
     int status = mc_settings_read(&params, &settings);
     if (!status)
         status = mc_cluster_find(&settings, place, size, cluster);
     mc_settings_free(&settings);
-    return status ? mc_tool_fail(r->self, status) : MC_GO_ON;
+    return status;
 }
 
 /* A malformed file is reported before measuring, not after. */
@@ -75,15 +74,12 @@ static int find_file(request_t *r, const mc_cluster_t *cluster)
     else if (strlen(r->file) < sizeof r->path)
         strcpy(r->path, r->file);
     else
-        return mc_tool_refuse(r->self, "--file takes a path of up to %d characters",
-                              (int)sizeof r->path - 1);
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "--file takes a path of up to %d characters",
+                       (int)sizeof r->path - 1);
     if (!status)
         status = mc_tuned_read(r->path, cluster, &links);
     free(links);
-    if (!status)
-        return MC_GO_ON;
-    mc_tool_fail(r->self, status);
-    return MC_EXIT_FAILED;
+    return status ? mc_fail(MESHCOLL_ERR_IO, "%s", meshcoll_last_error()) : MESHCOLL_OK;
 }
 
 static void join_command(int argc, char **argv, char *command, size_t capacity)
@@ -98,30 +94,22 @@ static int read_options(int argc, char **argv, request_t *r)
 {
     mc_arguments_t arguments = {0};
     const mc_option_t options[] = {
-        {.name = "mesh",
-         .value = "MESH",
-         .help = "box=4,gpu=4, or box=8+8+4; left out: as the library finds it",
-         .text = &r->mesh},
-        {.name = "memory",
-         .value = "MEMORY",
-         .help = "whose memory the vectors lie in: host, or device: a GPU for each rank",
-         .text = &r->memory},
-        {.name = "file",
-         .value = "FILE",
-         .help = "store the links there: $MESHCOLL_TUNE_FILE, else ~/.config/meshcoll/links.json",
-         .text = &r->file},
-        {.name = "seconds",
-         .value = "N",
-         .help = "approximate duration: 30",
-         .number = &r->seconds,
-         .least = 1,
-         .most = 600},
-        {.name = "json", .help = "as JSON", .flag = &r->json},
+        MC_OPTION_TEXT("mesh", "MESH",
+                       "box=4,gpu=4, or box=8+8+4; left out: as the library finds it", &r->mesh),
+        MC_OPTION_TEXT("memory", "MEMORY",
+                       "whose memory the vectors lie in: host, or device: a GPU for each rank",
+                       &r->memory),
+        MC_OPTION_TEXT(
+            "file", "FILE",
+            "store the links there: $MESHCOLL_TUNE_FILE, else ~/.config/meshcoll/links.json",
+            &r->file),
+        MC_OPTION_NUMBER("seconds", "N", "approximate duration: 30", &r->seconds, 1, 600),
+        MC_OPTION_FLAG("json", "as JSON", &r->json),
         {0},
     };
     join_command(argc, argv, r->command, sizeof r->command);
     r->seconds = 30;
-    return mc_options_parse(r->self, options, argc, argv, &arguments);
+    return mc_options_parse(&mc_tune_command, options, argc, argv, &arguments);
 }
 
 /* After --------------------------------------------------------------------------------------------*/
@@ -175,7 +163,7 @@ static int print_table(const request_t *r, const setup_t *s, const mc_tuning_t *
     if (corrections[0])
         printf("corrections, with standard errors: %s\n", corrections);
     printf("as text: %s\n", text);
-    return status ? mc_tool_fail(r->self, status) : MC_EXIT_OK;
+    return status;
 }
 
 static json_t *json_estimate(const mc_estimate_t *estimate)
@@ -219,38 +207,38 @@ static int report(const request_t *r, const setup_t *s, const mc_tuning_t *tunin
 {
     mc_links_t links;
     int status = mc_tune_links(&s->cluster, tuning, &links);
+    if (!status)
+        status = (r->json ? print_json : print_table)(r, s, tuning, &links);
     if (status)
-        return mc_tool_fail(r->self, status);
-    const int exit = r->json ? print_json(r, s, tuning, &links) : print_table(r, s, tuning, &links);
-    if (exit != MC_EXIT_OK)
-        return exit;
-    status = keep(r, s, tuning, &links);
-    if (status) {
-        mc_tool_fail(r->self, status);
-        return MC_EXIT_FAILED;
-    }
+        return status;
+    if (keep(r, s, tuning, &links))
+        return mc_fail(MESHCOLL_ERR_IO, "%s", meshcoll_last_error());
     if (!r->json)
         printf("stored in %s\n", r->path);
-    return MC_EXIT_OK;
+    return MESHCOLL_OK;
 }
 
 static int check_memory(const request_t *r)
 {
     if (!r->memory || strcmp(r->memory, "host") == 0 || strcmp(r->memory, "device") == 0)
-        return MC_GO_ON;
-    return mc_tool_refuse(r->self, "--memory takes host or device, not \"%s\"", r->memory);
+        return MESHCOLL_OK;
+    return mc_fail(MESHCOLL_ERR_INVALID_ARG, "--memory takes host or device, not \"%s\"",
+                   r->memory);
 }
 
 static setup_t set_up(int argc, char **argv, const mc_place_t *place, request_t *r)
 {
-    setup_t s = {.exit = read_options(argc, argv, r), .seconds = r->seconds};
-    if (s.exit == MC_GO_ON)
-        s.exit = check_memory(r);
+    setup_t s = {.exit = 0};
+    int status = read_options(argc, argv, r);
+    if (!status)
+        status = check_memory(r);
+    s.seconds = r->seconds;
     s.on_device = r->memory && strcmp(r->memory, "device") == 0;
-    if (s.exit == MC_GO_ON)
-        s.exit = find_cluster(r, place, &s.cluster);
-    if (s.exit == MC_GO_ON)
-        s.exit = find_file(r, &s.cluster);
+    if (!status)
+        status = find_cluster(r, place, &s.cluster);
+    if (!status)
+        status = find_file(r, &s.cluster);
+    s.exit = status < 0 ? mc_tool_exit(mc_tune_command.name, status) : status;
     return s;
 }
 
@@ -280,17 +268,17 @@ static int take_gpus(const mc_place_t *place, const meshcoll_oob_t *world, reque
     int32_t failed = own ? world->rank : world->size;
     MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT32_T, MPI_MIN, MPI_COMM_WORLD);
     if (failed == world->rank)
-        mc_tool_fail(r->self, own);
-    return failed == world->size ? MC_GO_ON : MC_EXIT_FAILED;
+        mc_tool_exit(mc_tune_command.name, own);
+    return failed == world->size ? MESHCOLL_OK : MC_EXIT_FAILED;
 }
 
-static int tune(const mc_command_t *self, int argc, char **argv)
+static int tune(int argc, char **argv)
 {
     int32_t rank;
     mc_tuning_t tuning;
     mc_place_t *place = NULL;
     setup_t s = {0};
-    request_t r = {.self = self};
+    request_t r = {.json = false};
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     const meshcoll_oob_t world = mc_mpi_oob(MPI_COMM_WORLD);
     if (mc_places_gather(&world, &place))
@@ -298,17 +286,19 @@ static int tune(const mc_command_t *self, int argc, char **argv)
     if (rank == 0)
         s = set_up(argc, argv, place, &r);
     MPI_Bcast(&s, (int)sizeof s, MPI_BYTE, 0, MPI_COMM_WORLD);
-    if (s.exit == MC_GO_ON && s.on_device)
+    if (!s.exit && s.on_device)
         s.exit = take_gpus(place, &world, &r);
     free(place);
-    if (s.exit != MC_GO_ON)
+    if (s.exit)
         return s.exit;
     share_mesh(&s.cluster.mesh, rank);
     if (s.cluster.mesh.ragged)
         mc_tune_measure_ragged(&s.cluster, s.seconds, &tuning);
     else
         mc_tune_measure(&s.cluster, MPI_COMM_WORLD, s.seconds, &tuning);
-    int exit = rank == 0 ? report(&r, &s, &tuning) : MC_EXIT_OK;
+    int exit = MC_EXIT_OK;
+    if (rank == 0)
+        exit = mc_tool_exit(mc_tune_command.name, report(&r, &s, &tuning));
     MPI_Bcast(&exit, 1, MPI_INT, 0, MPI_COMM_WORLD);
     return exit;
 }
@@ -319,15 +309,15 @@ static bool asks_for_help(int argc, char **argv)
     return argc > 1 && (strcmp(argv[argc - 1], "--help") == 0 || strcmp(argv[argc - 1], "-h") == 0);
 }
 
-static int run(const mc_command_t *self, int argc, char **argv)
+static int run(int argc, char **argv)
 {
-    request_t r = {.self = self};
-    int exit = asks_for_help(argc, argv) ? read_options(argc, argv, &r) : MC_GO_ON;
-    if (exit != MC_GO_ON)
-        return exit;
+    request_t r = {.json = false};
+    const int status = asks_for_help(argc, argv) ? read_options(argc, argv, &r) : MESHCOLL_OK;
+    if (status)
+        return status;
     if (MPI_Init(NULL, NULL) != MPI_SUCCESS)
-        return mc_tool_refuse(self, "MPI does not start; run it under mpirun");
-    exit = tune(self, argc, argv);
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "MPI does not start; run it under mpirun");
+    const int exit = tune(argc, argv);
     MPI_Finalize();
     return exit;
 }

@@ -5,8 +5,6 @@
 #include "plan/verify/verify.h"
 #include "tools/common/show.h"
 
-extern const mc_command_t mc_verify_command;
-
 /* Which strategies of a mesh. */
 typedef enum {
     MC_BREADTH_EVERY, /* every path with every algorithm in every phase */
@@ -22,7 +20,7 @@ typedef struct {
 
 typedef struct {
     mc_verify_mesh_t *mesh;
-    size_t n, capacity;
+    uint32_t n, capacity;
 } mc_verify_meshes_t;
 
 void mc_verify_meshes_free(mc_verify_meshes_t *meshes);
@@ -86,8 +84,8 @@ int mc_verify_run(const mc_verify_job_t *job, mc_verify_result_t *result);
 void mc_verify_result_free(mc_verify_result_t *result);
 
 /* Prints what came out, `in_all` with a line for all collectives together. Returns the exit status
- * of the command. */
-int mc_verify_report(const mc_command_t *command, const mc_verify_job_t *job,
-                     const mc_verify_result_t *result, bool in_all, bool json);
+ * of the command, or an error. */
+int mc_verify_report(const mc_verify_job_t *job, const mc_verify_result_t *result, bool in_all,
+                     bool json);
 
 #endif

@@ -45,38 +45,36 @@ static const char examples[] =
     "  meshcoll verify --all\n"
     "  meshcoll verify reduce --all --max-ranks 24 --dims 1,2 --large none --seconds 60\n";
 
-typedef struct {
+/* What the command line gives; a process runs one command. */
+static struct {
     const char *collective, *mesh, *strategy, *root, *dims, *large;
     bool all, large_all, json;
     int32_t max_ranks, jobs, seconds, orders, seed;
-} texts_t;
+} given = {.dims = "1,2,3", .large = "32x32", .max_ranks = 64, .jobs = 1, .orders = 1, .seed = 1};
 
 typedef struct {
-    const mc_command_t *command;
-    const texts_t *texts;
-    bool any; /* every collective */
-    meshcoll_collective_t collective;
+    meshcoll_collective_t collective; /* where one is given */
     mc_verify_meshes_t meshes;
-    mc_strategy_t strategy;
-    bool one_strategy;
+    mc_strategy_t strategy; /* where one is given */
     int32_t *root, n_roots;
     mc_verify_item_t *item;
     size_t n_items;
 } request_t;
 
 /* "1,2" */
-static int read_dims(const mc_command_t *command, const char *text, bool dims[4])
+static int read_dims(const char *text, bool dims[4])
 {
     for (const char *c = text; *c; c += c[1] == ',' ? 2 : 1) {
         if (*c < '1' || *c > '3' || (c[1] != '\0' && (c[1] != ',' || c[2] == '\0')))
-            return mc_tool_refuse(command, "--dims takes 1, 2 and 3, as in 1,2; got '%s'", text);
+            return mc_fail(MESHCOLL_ERR_INVALID_ARG, "--dims takes 1, 2 and 3, as in 1,2; got '%s'",
+                           text);
         dims[*c - '0'] = true;
     }
-    return MC_GO_ON;
+    return MESHCOLL_OK;
 }
 
 /* "32x32", or a mesh's usual text. */
-static int read_large(const mc_command_t *command, const char *text, mc_mesh_t *mesh)
+static int read_large(const char *text, mc_mesh_t *mesh)
 {
     static const char names[] = "xyzuvw";
     char full[MC_MESH_TEXT];
@@ -88,61 +86,59 @@ static int read_large(const mc_command_t *command, const char *text, mc_mesh_t *
         at += n;
         at += *at == 'x' && isdigit((unsigned char)at[1]) ? 1 : 0;
     }
-    return mc_read_mesh(command, *at || out.length >= sizeof full ? text : full, mesh);
-}
-
-static int add_mesh(request_t *r, const mc_mesh_t *mesh)
-{
-    const int status = mc_verify_meshes_add(&r->meshes, mesh);
-    return status ? mc_tool_fail(r->command, status) : MC_GO_ON;
+    return mc_read_mesh(*at || out.length >= sizeof full ? text : full, mesh);
 }
 
 static int add_large(request_t *r)
 {
     mc_mesh_t mesh;
-    if (strcmp(r->texts->large, "none") == 0)
-        return MC_GO_ON;
-    int exit = read_large(r->command, r->texts->large, &mesh);
-    if (exit == MC_GO_ON)
-        exit = add_mesh(r, &mesh);
-    if (exit == MC_GO_ON)
+    if (strcmp(given.large, "none") == 0)
+        return MESHCOLL_OK;
+    int status = read_large(given.large, &mesh);
+    if (!status)
+        status = mc_verify_meshes_add(&r->meshes, &mesh);
+    if (!status)
         r->meshes.mesh[r->meshes.n - 1].breadth =
-            r->texts->large_all ? MC_BREADTH_COVER : MC_BREADTH_SAMPLE;
-    return exit;
+            given.large_all ? MC_BREADTH_COVER : MC_BREADTH_SAMPLE;
+    return status;
 }
 
 static int read_meshes(request_t *r)
 {
-    const texts_t *const t = r->texts;
     bool dims[4] = {false};
     mc_mesh_t mesh;
-    if (t->all == (t->mesh != NULL))
-        return mc_tool_refuse(r->command,
-                              "%s; expected either --mesh MESH, as in --mesh "
-                              "box=4,gpu=8, or --all",
-                              t->all ? "--all goes without --mesh"
-                                     : "nothing says what is to be verified");
-    if (!t->all) {
-        const int exit = mc_read_mesh(r->command, t->mesh, &mesh);
-        return exit == MC_GO_ON ? add_mesh(r, &mesh) : exit;
+    int status;
+    if (given.all == (given.mesh != NULL))
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "%s; expected either --mesh MESH, as in --mesh box=4,gpu=8, or --all",
+                       given.all ? "--all goes without --mesh"
+                                 : "nothing says what is to be verified");
+    if (!given.all) {
+        status = mc_read_mesh(given.mesh, &mesh);
+        return status ? status : mc_verify_meshes_add(&r->meshes, &mesh);
     }
-    const int exit = read_dims(r->command, t->dims, dims);
-    if (exit != MC_GO_ON)
-        return exit;
-    const int status = mc_verify_meshes_all(&r->meshes, dims, t->max_ranks);
-    return status ? mc_tool_fail(r->command, status) : add_large(r);
+    status = read_dims(given.dims, dims);
+    if (!status)
+        status = mc_verify_meshes_all(&r->meshes, dims, given.max_ranks);
+    return status ? status : add_large(r);
+}
+
+/* Options that say something of one collective on one mesh. */
+static int check_one(const char *option)
+{
+    if (given.collective && !given.all)
+        return MESHCOLL_OK;
+    return mc_fail(MESHCOLL_ERR_INVALID_ARG, "%s goes with a collective and --mesh", option);
 }
 
 static int read_strategy(request_t *r)
 {
-    const texts_t *const t = r->texts;
-    if (!t->strategy)
-        return MC_GO_ON;
-    if (r->any || t->all)
-        return mc_tool_refuse(r->command, "--strategy goes with a collective and --mesh");
-    r->one_strategy = true;
-    return mc_read_strategy(r->command, t->strategy, r->collective, &r->meshes.mesh[0].mesh,
-                            &r->strategy);
+    if (!given.strategy)
+        return MESHCOLL_OK;
+    const int status = check_one("--strategy");
+    return status ? status
+                  : mc_strategy_parse(given.strategy, r->collective, &r->meshes.mesh[0].mesh,
+                                      &r->strategy);
 }
 
 /* A world has chunks of all its ranks: as many as ranks, in segments, unless its strategy has fewer. */
@@ -150,57 +146,52 @@ static const uint64_t MOST_CHUNKS = INT32_MAX;
 enum { MOST_RANKS = 23170, MOST_SEGMENTS = 4 };
 _Static_assert((uint64_t)MOST_RANKS *MOST_RANKS *MOST_SEGMENTS <= INT32_MAX, "worlds fit");
 
-static int check_size(const request_t *r)
+static int check_chunks(const request_t *r)
 {
     mc_layout_t layout;
-    for (size_t i = 0; i < r->meshes.n; i++) {
-        const mc_mesh_t *const mesh = &r->meshes.mesh[i].mesh;
-        const int status = r->one_strategy ? mc_strategy_layout(&r->strategy, mesh, &layout) : 0;
-        if (status)
-            return mc_tool_fail(r->command, status);
-        if (r->one_strategy &&
-            (uint64_t)mc_layout_chunks(&layout) * (uint64_t)mesh->size > MOST_CHUNKS)
-            return mc_tool_refuse(
-                r->command,
-                "%d ranks with %u chunks each are too many to follow, 2^31 in all "
-                "fit; take a smaller mesh, or fewer segments",
-                mesh->size, mc_layout_chunks(&layout));
-        if (!r->one_strategy && mesh->size > MOST_RANKS)
-            return mc_tool_refuse(
-                r->command,
-                "%d ranks are too many to follow all their chunks, %d fit; take a "
-                "smaller mesh, or a --strategy that cuts less",
-                mesh->size, MOST_RANKS);
-    }
-    return MC_GO_ON;
+    const mc_mesh_t *const mesh = &r->meshes.mesh[0].mesh;
+    const int status = mc_strategy_layout(&r->strategy, mesh, &layout);
+    if (status)
+        return status;
+    if ((uint64_t)mc_layout_chunks(&layout) * (uint64_t)mesh->size > MOST_CHUNKS)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "%d ranks with %u chunks each are too many to follow, 2^31 in all fit; "
+                       "take a smaller mesh, or fewer segments",
+                       mesh->size, mc_layout_chunks(&layout));
+    return MESHCOLL_OK;
 }
 
-static int all_roots(request_t *r, int32_t n)
+static int check_size(const request_t *r)
 {
-    r->root = malloc((size_t)n * sizeof *r->root);
-    if (!r->root)
-        return mc_tool_fail(r->command, mc_fail_memory("the roots"));
-    for (; r->n_roots < n; r->n_roots++)
-        r->root[r->n_roots] = r->n_roots;
-    return MC_GO_ON;
+    if (given.strategy)
+        return check_chunks(r);
+    for (uint32_t i = 0; i < r->meshes.n; i++)
+        if (r->meshes.mesh[i].mesh.size > MOST_RANKS)
+            return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                           "%d ranks are too many to follow all their chunks, %d fit; take a "
+                           "smaller mesh, or a --strategy that cuts less",
+                           r->meshes.mesh[i].mesh.size, MOST_RANKS);
+    return MESHCOLL_OK;
 }
 
 static int read_roots(request_t *r)
 {
-    const texts_t *const t = r->texts;
-    if (!t->root)
-        return MC_GO_ON;
-    if (r->any || t->all)
-        return mc_tool_refuse(r->command, "--root goes with a collective and --mesh");
+    if (!given.root)
+        return MESHCOLL_OK;
+    int32_t first = 0, n = 1;
+    int status = check_one("--root");
+    if (status)
+        return status;
     const mc_mesh_t *const mesh = &r->meshes.mesh[0].mesh;
-    if (strcmp(t->root, "all") == 0)
-        return all_roots(r, mc_moves[r->collective].rooted ? mesh->size : 1);
-    int32_t root;
-    const int exit = mc_read_root(r->command, t->root, r->collective, mesh, &root);
-    if (exit != MC_GO_ON || all_roots(r, 1) != MC_GO_ON)
-        return exit != MC_GO_ON ? exit : MC_EXIT_FAILED;
-    r->root[0] = root;
-    return MC_GO_ON;
+    if (strcmp(given.root, "all") == 0)
+        n = mc_moves[r->collective].rooted ? mesh->size : 1;
+    else
+        status = mc_read_root(given.root, r->collective, mesh, &first);
+    if (!status && !(r->root = malloc((size_t)n * sizeof *r->root)))
+        status = mc_fail_memory("the roots");
+    for (; !status && r->n_roots < n; r->n_roots++)
+        r->root[r->n_roots] = first + r->n_roots;
+    return status;
 }
 
 /* Work -------------------------------------------------------------------------------------------- */
@@ -233,7 +224,7 @@ static int add_items(request_t *r, meshcoll_collective_t collective, const mc_ve
 {
     const double most = 2e5; /* of an item's weight: well below a minute */
     int32_t few[MC_ALL_ROOTS];
-    const uint64_t n = r->one_strategy ? 1 : count_strategies(collective, m);
+    const uint64_t n = given.strategy ? 1 : count_strategies(collective, m);
     const int32_t roots = r->root ? r->n_roots : mc_verify_roots(collective, &m->mesh, few);
     /* a world's work grows somewhat faster than its ranks, and each has a fixed part */
     const double world = 10 + pow(m->mesh.size, 1.6);
@@ -257,9 +248,9 @@ static int add_items(request_t *r, meshcoll_collective_t collective, const mc_ve
 static int make_items(request_t *r)
 {
     int status = MESHCOLL_OK;
-    for (size_t m = 0; m < r->meshes.n; m++)
+    for (uint32_t m = 0; m < r->meshes.n; m++)
         for (int c = 0; c < MESHCOLL_COLLECTIVES && !status; c++)
-            if (r->any || c == (int)r->collective)
+            if (!given.collective || c == (int)r->collective)
                 status = add_items(r, (meshcoll_collective_t)c, &r->meshes.mesh[m]);
     return status;
 }
@@ -269,119 +260,80 @@ static int verify(request_t *r)
     mc_verify_result_t result;
     int status = make_items(r);
     if (status)
-        return mc_tool_fail(r->command, status);
-    const texts_t *const t = r->texts;
+        return status;
     const mc_verify_job_t job = {
         .item = r->item,
         .n = r->n_items,
-        .strategy = r->one_strategy ? &r->strategy : NULL,
+        .strategy = given.strategy ? &r->strategy : NULL,
         .root = r->root,
         .n_roots = r->n_roots,
-        .jobs = t->jobs,
-        .seconds = t->seconds,
-        .options = {.random_orders = (uint32_t)t->orders, .seed = (uint64_t)t->seed}};
+        .jobs = given.jobs,
+        .seconds = given.seconds,
+        .options = {.random_orders = (uint32_t)given.orders, .seed = (uint64_t)given.seed}};
     status = mc_verify_run(&job, &result);
     if (status)
-        return mc_tool_fail(r->command, status);
-    const int exit = mc_verify_report(r->command, &job, &result, r->any, t->json);
+        return status;
+    status = mc_verify_report(&job, &result, !given.collective, given.json);
     mc_verify_result_free(&result);
-    return exit;
+    return status;
 }
 
 static int read_and_verify(request_t *r)
 {
-    int exit = MC_GO_ON;
-    r->any = !r->texts->collective;
-    if (!r->any)
-        exit = mc_read_collective(r->command, r->texts->collective, &r->collective);
-    if (exit == MC_GO_ON)
-        exit = read_meshes(r);
-    if (exit == MC_GO_ON)
-        exit = read_strategy(r);
-    if (exit == MC_GO_ON)
-        exit = check_size(r);
-    if (exit == MC_GO_ON)
-        exit = read_roots(r);
-    return exit == MC_GO_ON ? verify(r) : exit;
+    int status =
+        given.collective ? mc_read_collective(given.collective, &r->collective) : MESHCOLL_OK;
+    if (!status)
+        status = read_meshes(r);
+    if (!status)
+        status = read_strategy(r);
+    if (!status)
+        status = check_size(r);
+    if (!status)
+        status = read_roots(r);
+    return status ? status : verify(r);
 }
 
 enum { MOST_JOBS = 256 };
 
-/* What the command line gives; a process runs one command. */
-static texts_t given = {
-    .dims = "1,2,3", .large = "32x32", .max_ranks = 64, .jobs = 1, .orders = 1, .seed = 1};
-
 static const mc_option_t options[] = {
-    {.name = "mesh",
-     .value = "MESH",
-     .help = "verify on this mesh: box=4,gpu=8, or box=8+8+4",
-     .text = &given.mesh},
-    {.name = "strategy",
-     .value = "STRATEGY",
-     .help = "this one only: its text or its name",
-     .text = &given.strategy},
-    {.name = "root", .value = "RANK", .help = "this root only, or: all", .text = &given.root},
-    {.name = "all", .help = "verify on many meshes, named x, y, z", .flag = &given.all},
-    {.name = "max-ranks",
-     .value = "N",
-     .help = "with --all: every mesh of one and two dimensions up to N ranks: 64",
-     .number = &given.max_ranks,
-     .least = 1,
-     .most = 4096},
-    {.name = "dims",
-     .value = "LIST",
-     .help = "with --all: meshes of so many dimensions (boxes of unequal sizes have 3): 1,2,3",
-     .text = &given.dims},
-    {.name = "large",
-     .value = "MESH",
-     .help = "with --all: this mesh too, or none: 32x32",
-     .text = &given.large},
-    {.name = "large-all",
-     .help = "every way through the large mesh, not a sample",
-     .flag = &given.large_all},
-    {.name = "jobs",
-     .value = "N",
-     .help = "processes: as many as cores",
-     .number = &given.jobs,
-     .least = 1,
-     .most = MOST_JOBS},
-    {.name = "seconds",
-     .value = "N",
-     .help = "stop after that time, and report what is left",
-     .number = &given.seconds,
-     .least = 1,
-     .most = INT32_MAX},
-    {.name = "orders",
-     .value = "N",
-     .help = "random orders tried on each world: 1",
-     .number = &given.orders,
-     .least = 0,
-     .most = 1000000},
-    {.name = "seed",
-     .value = "N",
-     .help = "of the random orders: 1",
-     .number = &given.seed,
-     .least = 0,
-     .most = INT32_MAX},
-    {.name = "json", .help = "as JSON", .flag = &given.json},
+    MC_OPTION_TEXT("mesh", "MESH", "verify on this mesh: box=4,gpu=8, or box=8+8+4", &given.mesh),
+    MC_OPTION_TEXT("strategy", "STRATEGY", "this one only: its text or its name", &given.strategy),
+    MC_OPTION_TEXT("root", "RANK", "this root only, or: all", &given.root),
+    MC_OPTION_FLAG("all", "verify on many meshes, named x, y, z", &given.all),
+    MC_OPTION_NUMBER("max-ranks", "N",
+                     "with --all: every mesh of one and two dimensions up to N ranks: 64",
+                     &given.max_ranks, 1, 4096),
+    MC_OPTION_TEXT(
+        "dims", "LIST",
+        "with --all: meshes of so many dimensions (boxes of unequal sizes have 3): 1,2,3",
+        &given.dims),
+    MC_OPTION_TEXT("large", "MESH", "with --all: this mesh too, or none: 32x32", &given.large),
+    MC_OPTION_FLAG("large-all", "every way through the large mesh, not a sample", &given.large_all),
+    MC_OPTION_NUMBER("jobs", "N", "processes: as many as cores", &given.jobs, 1, MOST_JOBS),
+    MC_OPTION_NUMBER("seconds", "N", "stop after that time, and report what is left",
+                     &given.seconds, 1, INT32_MAX),
+    MC_OPTION_NUMBER("orders", "N", "random orders tried on each world: 1", &given.orders, 0,
+                     1000000),
+    MC_OPTION_NUMBER("seed", "N", "of the random orders: 1", &given.seed, 0, INT32_MAX),
+    MC_OPTION_FLAG("json", "as JSON", &given.json),
     {0},
 };
 
-static int run(const mc_command_t *self, int argc, char **argv)
+static int run(int argc, char **argv)
 {
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
     mc_arguments_t arguments = {.text = &given.collective, .most = 1};
     if (cores > 0 && cores <= MOST_JOBS)
         given.jobs = (int32_t)cores;
-    const int exit = mc_options_parse(self, options, argc, argv, &arguments);
-    if (exit != MC_GO_ON)
-        return exit;
-    request_t r = {.command = self, .texts = &given};
-    const int done = read_and_verify(&r);
+    int status = mc_options_parse(&mc_verify_command, options, argc, argv, &arguments);
+    if (status)
+        return status;
+    request_t r = {.n_items = 0};
+    status = read_and_verify(&r);
     free(r.item);
     free(r.root);
     mc_verify_meshes_free(&r.meshes);
-    return done;
+    return status;
 }
 
 const mc_command_t mc_verify_command = {

@@ -34,14 +34,11 @@ static mc_verify_mesh_t with_breadth(const mc_mesh_t *mesh)
 
 int mc_verify_meshes_add(mc_verify_meshes_t *meshes, const mc_mesh_t *mesh)
 {
-    if (meshes->n == meshes->capacity) {
-        const size_t capacity = meshes->capacity ? 2 * meshes->capacity : 64;
-        mc_verify_mesh_t *const more = realloc(meshes->mesh, capacity * sizeof *more);
-        if (!more)
-            return mc_fail_memory("the meshes to verify");
-        meshes->mesh = more;
-        meshes->capacity = capacity;
-    }
+    mc_verify_mesh_t *const more =
+        mc_grown(meshes->mesh, meshes->n, &meshes->capacity, sizeof *more);
+    if (!more)
+        return mc_fail_memory("the meshes to verify");
+    meshes->mesh = more;
     meshes->mesh[meshes->n++] = with_breadth(mesh);
     return MESHCOLL_OK;
 }

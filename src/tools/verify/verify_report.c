@@ -71,8 +71,7 @@ static int print_sums(const report_t *r, sum_t *total)
     static const char *const head[] = {"collective", "meshes", "strategies", "worlds", "in flight"};
     mc_table_t table = mc_table("lrrrr");
     *total = (sum_t){0};
-    for (size_t i = 0; i < MC_COUNT(head); i++)
-        mc_table_add(&table, "%s", head[i]);
+    mc_table_add_row(&table, head);
     for (int c = 0; c < MESHCOLL_COLLECTIVES; c++) {
         const sum_t sum = sum_of(r, c);
         add_sum(total, sum);
@@ -86,50 +85,48 @@ static int print_sums(const report_t *r, sum_t *total)
 
 enum { REPEAT_TEXT = MC_MESH_TEXT + MC_STRATEGY_TEXT + 128 };
 
-/* The command that verifies one world of the item. */
+/* The command that verifies one world of the item: until the next of these calls. */
 static const char *repeat_command(const mc_verify_item_t *item, const mc_strategy_t *s,
-                                  int32_t root, char buffer[REPEAT_TEXT])
+                                  int32_t root)
 {
-    char mesh[MC_MESH_TEXT], strategy[MC_STRATEGY_TEXT];
+    static char buffer[REPEAT_TEXT];
+    char mesh[MC_MESH_TEXT];
     mc_text_t text = mc_text(buffer, REPEAT_TEXT);
     const mc_mesh_t *const m = &item->mesh->mesh;
     mc_text_add(&text, "meshcoll verify %s --mesh %s --strategy \"%s\"",
-                mc_moves[item->collective].name, mc_mesh_text(m, mesh),
-                mc_show_strategy(s, m, strategy));
+                mc_moves[item->collective].name, mc_mesh_text(m, mesh), mc_show_strategy(s, m));
     if (mc_moves[item->collective].rooted)
         mc_text_add(&text, " --root %d", root);
     return buffer;
 }
 
-static const char *repeat_failure(const mc_verify_result_t *result, char buffer[REPEAT_TEXT])
+static const char *repeat_failure(const mc_verify_result_t *result)
 {
-    return repeat_command(&result->at, &result->strategy, result->root, buffer);
+    return repeat_command(&result->at, &result->strategy, result->root);
 }
 
-static const char *repeat_most(sum_t sum, char buffer[REPEAT_TEXT])
+static const char *repeat_most(sum_t sum)
 {
-    return repeat_command(sum.item, &sum.most->strategy, sum.most->root, buffer);
+    return repeat_command(sum.item, &sum.most->strategy, sum.most->root);
 }
 
 static void print_failure(const mc_verify_result_t *result)
 {
-    char repeat[REPEAT_TEXT];
     fflush(stdout);
     fprintf(stderr, "meshcoll verify: wrong: %s\nrepeat it with: %s\n", result->message,
-            repeat_failure(result, repeat));
+            repeat_failure(result));
 }
 
 /* How many messages in flight the worlds need in program order, and which of several needs them. */
 static void print_in_flight(sum_t total)
 {
-    char repeat[REPEAT_TEXT];
     if (!total.most)
         return;
     const uint32_t n = total.most->in_flight;
     printf("in program order with %u message%s in flight from one rank to another", n,
            n == 1 ? "" : "s");
     if (n > 1 && total.worlds > 1)
-        printf("; the first to need %u:\n  %s", n, repeat_most(total, repeat));
+        printf("; the first to need %u:\n  %s", n, repeat_most(total));
     printf("\n");
 }
 
@@ -161,21 +158,18 @@ static int exit_of(const mc_verify_result_t *result, sum_t total)
 
 static json_t *json_sum(sum_t sum)
 {
-    char repeat[REPEAT_TEXT];
     return json_pack("{s:I, s:I, s:I, s:I, s:I, s:s?}", "meshes", (json_int_t)sum.meshes,
                      "meshes_asked", (json_int_t)sum.all_meshes, "strategies",
                      (json_int_t)sum.strategies, "worlds", (json_int_t)sum.worlds, "in_flight",
                      (json_int_t)(sum.most ? sum.most->in_flight : 0), "in_flight_at",
-                     sum.most ? repeat_most(sum, repeat) : NULL);
+                     sum.most ? repeat_most(sum) : NULL);
 }
 
 static json_t *json_failure(const mc_verify_result_t *result)
 {
-    char repeat[REPEAT_TEXT];
     if (!result->failed)
         return json_null();
-    return json_pack("{s:s, s:s}", "message", result->message, "repeat",
-                     repeat_failure(result, repeat));
+    return json_pack("{s:s, s:s}", "message", result->message, "repeat", repeat_failure(result));
 }
 
 static int print_json(const report_t *r)
@@ -200,8 +194,8 @@ static int print_json(const report_t *r)
     return printed ? printed : exit;
 }
 
-int mc_verify_report(const mc_command_t *command, const mc_verify_job_t *job,
-                     const mc_verify_result_t *result, bool in_all, bool json)
+int mc_verify_report(const mc_verify_job_t *job, const mc_verify_result_t *result, bool in_all,
+                     bool json)
 {
     const report_t r = {.job = job, .result = result, .in_all = in_all};
     sum_t total;
@@ -209,7 +203,7 @@ int mc_verify_report(const mc_command_t *command, const mc_verify_job_t *job,
         return print_json(&r);
     const int status = print_sums(&r, &total);
     if (status)
-        return mc_tool_fail(command, status);
+        return status;
     print_closing(&r, total);
     if (result->failed)
         print_failure(result);

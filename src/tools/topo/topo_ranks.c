@@ -1,4 +1,5 @@
-#include "tools/common/ranks.h"
+/* The ranks of the job that this process belongs to. */
+#include "tools/topo/topo.h"
 
 #include "job/bootstrap/bootstrap.h"
 #include "job/bootstrap/launcher.h"
