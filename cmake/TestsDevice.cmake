@@ -157,7 +157,7 @@ if(NOT MESHCOLL_SANITIZE)
             return false;")
 endif()
 
-# The double of libcuda, which is opened in its place; and what is tested with it.
+# The fake of libcuda, which is opened in its place; and what is tested with it.
 set(fake_folder ${device_folder}/cuda)
 add_library(fakecuda SHARED ${fake_folder}/fake_device.c ${fake_folder}/fake_memory.c ${fake_folder}/fake_stream.c
             ${device_folder}/host_walk.c ${PROJECT_SOURCE_DIR}/src/gpu/program/find_body.c)
@@ -168,7 +168,7 @@ set_target_properties(fakecuda PROPERTIES C_VISIBILITY_PRESET hidden
 target_include_directories(fakecuda PRIVATE ${device_folder} ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
 target_link_libraries(fakecuda PRIVATE Threads::Threads)
 
-# libmeshcoll for programs on the double that are not built here (python/tests); needs no nvcc.
+# libmeshcoll for programs on the fake that are not built here (python/tests); needs no nvcc.
 add_library(meshcoll_on_double SHARED ${fake_folder}/any_image.c
             $<FILTER:$<TARGET_OBJECTS:meshcoll_objects>,EXCLUDE,gpu/cuda/image>)
 meshcoll_compile_options(meshcoll_on_double)
@@ -177,7 +177,7 @@ set_target_properties(meshcoll_on_double PROPERTIES OUTPUT_NAME meshcoll VERSION
 target_include_directories(meshcoll_on_double PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
 target_link_libraries(meshcoll_on_double PRIVATE meshcoll_dependencies)
 
-# A double of NVML, which `meshcoll topo` opens in its place.
+# A fake of NVML, which `meshcoll topo` opens in its place.
 add_library(fakenvml SHARED ${fake_folder}/fake_nvml.c)
 meshcoll_compile_options(fakenvml)
 set_target_properties(fakenvml PROPERTIES C_VISIBILITY_PRESET hidden
@@ -196,7 +196,7 @@ endif()
 meshcoll_device_test(prototypes device device_prototypes)
 set_tests_properties(device.prototypes PROPERTIES SKIP_RETURN_CODE ${skip_code})
 
-# A double of what UCX with CUDA does, in front of the UCX that there is.
+# A fake of what UCX with CUDA does, in front of the UCX that there is.
 add_library(fakeucx SHARED ${fake_folder}/fake_ucx.c)
 meshcoll_compile_options(fakeucx)
 set_target_properties(fakeucx PROPERTIES C_VISIBILITY_PRESET hidden
@@ -210,7 +210,7 @@ meshcoll_compile_options(oldcuda)
 set_target_properties(oldcuda PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/device)
 target_include_directories(oldcuda PRIVATE ${PROJECT_SOURCE_DIR}/src)
 
-# Calls on device memory, by processes on the double.
+# Calls on device memory, by processes on the fake.
 add_library(meshcoll_gpu_tests OBJECT ${fake_folder}/rig.c ${fake_folder}/test_calls.c ${fake_folder}/test_explain.c
             ${fake_folder}/test_direct.c ${fake_folder}/test_far.c ${fake_folder}/test_faults.c
             ${fake_folder}/test_register.c ${fake_folder}/test_special.c ${fake_folder}/test_staged.c ${fake_folder}/test_stale.c
@@ -342,7 +342,7 @@ target_link_libraries(device_image PRIVATE meshcoll_internal)
 meshcoll_device_test(image device device_image)
 set_tests_properties(device.image PROPERTIES SKIP_RETURN_CODE ${skip_code})
 
-# The double of libnccl, for meshcoll-bench --flat nccl (tests/bench).
+# The fake of libnccl, for meshcoll-bench --flat nccl (tests/bench).
 add_library(fakenccl SHARED ${fake_folder}/fake_nccl.c)
 meshcoll_compile_options(fakenccl)
 set_target_properties(fakenccl PROPERTIES C_VISIBILITY_PRESET hidden
@@ -350,7 +350,7 @@ set_target_properties(fakenccl PROPERTIES C_VISIBILITY_PRESET hidden
 target_include_directories(fakenccl PRIVATE ${device_folder} ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
 target_link_libraries(fakenccl PRIVATE fakecuda Threads::Threads)
 
-# Figures of one card, beside what is asked of them: here only that the program runs, on the double.
+# Figures of one card, beside what is asked of them: here only that the program runs, on the fake.
 add_executable(device_figures ${fake_folder}/figures.c ${PROJECT_SOURCE_DIR}/bench/common/gpu.c)
 meshcoll_compile_options(device_figures)
 set_target_properties(device_figures PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/device)
@@ -361,7 +361,7 @@ meshcoll_device_test(figures device device_figures 4096)
 set_tests_properties(device.figures PROPERTIES SKIP_RETURN_CODE ${skip_code}
     ENVIRONMENT "${sanitizer_env};MESHCOLL_LIBCUDA=$<TARGET_FILE:fakecuda>")
 
-# Processes that share GPUs: here of the double, by hand of a card.
+# Processes that share GPUs: here on the fake, by hand on a card.
 add_executable(device_processes ${fake_folder}/processes.c)
 meshcoll_compile_options(device_processes)
 set_target_properties(device_processes PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/device)
@@ -372,7 +372,7 @@ meshcoll_device_test(processes device device_processes 3 2 2)
 set_tests_properties(device.processes PROPERTIES SKIP_RETURN_CODE ${skip_code}
     ENVIRONMENT "${sanitizer_env};MESHCOLL_LIBCUDA=$<TARGET_FILE:fakecuda>")
 
-# All ranks in one grid of one GPU: here of the double, by hand of a card.
+# All ranks in one grid of one GPU: here on the fake, by hand on a card.
 add_executable(device_one_grid ${fake_folder}/one_grid.c ${device_folder}/box.c ${device_folder}/far.c
                ${device_folder}/host_walk.c)
 meshcoll_compile_options(device_one_grid)

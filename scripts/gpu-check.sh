@@ -4,7 +4,7 @@
 # and, where there are several GPUs, runs a process for each of them by either executor, with meshcoll-bench beside NCCL
 # where that is installed.
 # scripts/gpu-check.sh [BUILD FOLDER]: build/release. MESHCOLL_LIBCUDA=build/release/tests/device/libfakecuda.so is
-# a dry run on the double, whose times say nothing. The last lines are a table: what ran, and figures beside what is
+# a dry run on the fake, whose times say nothing. The last lines are a table: what ran, and figures beside what is
 # asked of them; exit 1 if something failed. A figure that is missed is no failure.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 2
@@ -64,7 +64,7 @@ else
     note "a process for each GPU" "not run: this needs two GPUs"
 fi
 
-# Figures: of a double the program is tried, with short vectors.
+# Figures: on the fake the program is only tried, with short vectors.
 step "figures of one GPU" "$build/tests/device/device_figures" ${double:+4096}
 while IFS= read -r line; do
     table+=("  ${line#figure: }")

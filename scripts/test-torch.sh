@@ -74,10 +74,10 @@ else
     tree=$MESHCOLL_DIR
 fi
 
-# CUDA tensors, on the double of libcuda
+# CUDA tensors, on the fake of libcuda
 fakecuda=$tree/tests/device/libfakecuda.so on_double=$tree/tests/device/on_double
 if [ ! -e "$fakecuda" ] || [ ! -e "$on_double/libmeshcoll.so" ]; then
-    export MESHCOLL_NO_DOUBLE="$tree has no double of libcuda: build its targets fakecuda and meshcoll_on_double"
+    export MESHCOLL_NO_DOUBLE="$tree has no fake of libcuda: build its targets fakecuda and meshcoll_on_double"
     fakecuda=
 elif ! "$python" -c 'from torch import Stream; Stream.native_handle' 2>/dev/null; then
     export MESHCOLL_NO_DOUBLE="a device of one's own cannot tell this torch the handle of a stream"

@@ -14,7 +14,7 @@ import sys
 HERE = pathlib.Path(__file__).parent
 LIMIT, SUITE_LIMIT = 300, 1200  # seconds
 
-# of a process on the double of libcuda, with a library that has the double's kernels; scripts/test-torch.sh names both
+# of a process on the fake of libcuda, with a library that has the fake's kernels; scripts/test-torch.sh names both
 DOUBLE = {} if "MESHCOLL_DOUBLE" not in os.environ else {
     "MESHCOLL_TEST_DOUBLE": os.environ["MESHCOLL_DOUBLE"],
     "MESHCOLL_LIBCUDA": os.environ["MESHCOLL_FAKECUDA"],

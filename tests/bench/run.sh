@@ -235,7 +235,7 @@ test_timeline() {
     grep -q '^timeline.py: ' "$out/errors" || fail "no word about an empty file"
 }
 
-on_double() { # on_double: GPUs of the double of libcuda, with few threads
+on_double() { # on_double: GPUs of the fake of libcuda, with few threads
     export MESHCOLL_LIBCUDA=$build/tests/device/libfakecuda.so MESHCOLL_GPU_BLOCKS=1
     tiny bcast --memory device --strategies best -n 1 -w 0 >"$out/table" 2>"$out/errors" && return
     if grep -q 'built without nvcc' "$out/errors"; then
@@ -243,7 +243,7 @@ on_double() { # on_double: GPUs of the double of libcuda, with few threads
         exit 77
     fi
     cat "$out/table" "$out/errors"
-    fail "on the double of libcuda"
+    fail "on the fake of libcuda"
 }
 
 check_device() { # check_device FILE COLLECTIVE LABELS: rates as nccl-tests defines them, and nothing is wrong
@@ -253,7 +253,7 @@ import json, sys
 path, collective, labels = sys.argv[1:]
 whole = json.load(open(path, encoding="utf-8"))
 meta, rows = whole["meta"], whole["rows"]
-assert meta["memory"] == "device" and meta["gpu"] == "double of a GPU", meta
+assert meta["memory"] == "device" and meta["gpu"] == "fake GPU", meta
 assert {row["label"] for row in rows} == set(labels.split(",")), rows
 assert ("nccl" in labels) == (meta["nccl"] == "2.18.0"), meta
 factor = {"allreduce": 2 * 3 / 4, "bcast": 1, "reduce": 1}.get(collective, 3 / 4)
@@ -304,7 +304,7 @@ test_nccl() {
     refuses 'there is no NCCL here (.*install libnccl2' \
         env MESHCOLL_LIBNCCL="$out/none.so" "${run[@]}" "$bench" --memory device --flat nccl
     export MESHCOLL_LIBNCCL=$build/tests/device/libfakenccl.so
-    refuses 'could not make a communicator: as the double was told' \
+    refuses 'could not make a communicator: as the fake was told' \
         env FAKE_NCCL_FAILS=1 "${run[@]}" "$bench" --memory device --flat nccl
     for collective in bcast reduce allgather reduce_scatter allreduce; do
         tiny "$collective" --memory device --flat nccl --strategies best --root 1 --json "$out/a.json" \
@@ -315,10 +315,10 @@ test_nccl() {
             --json "$out/a.json" >"$out/table" || { cat "$out/table"; fail "$collective enqueued beside NCCL"; }
         check_device "$out/a.json" "$collective" best,nccl || fail "numbers of $collective, enqueued"
     done
-    # The double has no sends and receives; that they are what runs, and that a failure is told, shows here.
+    # The fake has no sends and receives; that they are what runs, and that a failure is told, shows here.
     tiny alltoall --memory device --flat nccl --strategies best >"$out/table" 2>"$out/errors" &&
         fail "an alltoall of a NCCL without sends"
-    grep -q 'NCCL could not send: the double has none' "$out/errors" || { cat "$out/errors"; fail "alltoall"; }
+    grep -q 'NCCL could not send: the fake has none' "$out/errors" || { cat "$out/errors"; fail "alltoall"; }
 }
 
 "test_$what"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# meshcoll topo: GPUs of the doubles of libcuda and NVML, and network cards of a machine that hwloc is told of.
+# meshcoll topo: GPUs of the fakes of libcuda and NVML, and network cards of a machine that hwloc is told of.
 . "$(dirname "$0")/lib.sh"
 
 build=${MESHCOLL_BUILD_DIR:-build/release}
@@ -65,10 +65,10 @@ export HWLOC_XMLFILE=$scratch/machine.xml FAKE_GPUS=8
 # All by a switch.
 FAKE_SWITCH=18 run 0 topo
 has "GPUs: 8, driver 580.0, CUDA 13.0"
-has "0 double of a GPU 0000:11:00.0 0 18 mlx5_0, ib0: same PCIe switch"
-has "3 double of a GPU 0000:41:00.0 0 18 mlx5_0, ib0: same PCIe root"
-has "5 double of a GPU 0000:61:00.0 1 18 mlx5_1, ib1: same PCIe root"
-has "7 double of a GPU 0000:81:00.0 1 18 mlx5_1, ib1: same socket"
+has "0 fake GPU 0000:11:00.0 0 18 mlx5_0, ib0: same PCIe switch"
+has "3 fake GPU 0000:41:00.0 0 18 mlx5_0, ib0: same PCIe root"
+has "5 fake GPU 0000:61:00.0 1 18 mlx5_1, ib1: same PCIe root"
+has "7 fake GPU 0000:81:00.0 1 18 mlx5_1, ib1: same socket"
 has "2 NV18* NV18* - NV18*"
 has "suggested mesh, with a rank for each GPU: gpu=8"
 
@@ -76,7 +76,7 @@ has "decided by NVLinks"
 
 # Links whose other ends a virtual machine hides are a switch's, and said to be assumed.
 FAKE_SWITCH=18 FAKE_HIDDEN=1 run 0 topo
-has "0 double of a GPU 0000:11:00.0 0 18 assumed mlx5_0, ib0: same PCIe switch"
+has "0 fake GPU 0000:11:00.0 0 18 assumed mlx5_0, ib0: same PCIe switch"
 has "assumed: NVML does not say where these end"
 has "2 NV18* NV18* - NV18*"
 has "suggested mesh, with a rank for each GPU: gpu=8"

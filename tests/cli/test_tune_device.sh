@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# meshcoll tune --memory device, on a double of the CUDA driver: links of GPUs are measured, kept with their provenance,
+# meshcoll tune --memory device, on a fake of the CUDA driver: links of GPUs are measured, kept with their provenance,
 # and found by a mesh. What the numbers are says nothing about GPUs.
 . "$(dirname "$0")/lib.sh"
 
@@ -36,7 +36,7 @@ if [[ $err == *"has no kernels for GPUs"* ]]; then
     exit 77
 fi
 has "links of box=2,gpu=2 on 1 machine with "
-has "on memory of GPUs: double of a GPU, driver 580.0, CUDA 13.0"
+has "on memory of GPUs: fake GPU, driver 580.0, CUDA 13.0"
 links=$(sed -n 's/^as text: //p' <<<"$out")
 [[ $links == *";pulled:no,gpu="*";pulled:no" ]] || fail "expected pushed links, got: $links"
 run 0 plan allreduce --mesh box=2,gpu=2 --links "$links" --bytes 1M --json
@@ -45,12 +45,12 @@ ranks 4 0 "$build/tests/mpi/test_tuned" box=2,gpu=2 "$links"
 
 # One line of GPUs: strategies are timed on them.
 ranks 2 0 "$MESHCOLL" tune --mesh gpu=2 --memory device --seconds 1 --json
-gives 'j["memory"], len(j["strategies"]["bytes"])' "('double of a GPU, driver 580.0, CUDA 13.0', 8)"
+gives 'j["memory"], len(j["strategies"]["bytes"])' "('fake GPU, driver 580.0, CUDA 13.0', 8)"
 gives 'sorted({s["collective"] for s in j["strategies"]["strategies"]})' \
     "['allgather', 'allreduce', 'alltoall', 'bcast', 'gather', 'reduce', 'reduce_scatter', 'scatter']"
 out=$(cat "$MESHCOLL_TUNE_FILE")
 gives 'sorted(e["mesh"] for e in j["clusters"].values())' "['box=2,gpu=2', 'gpu=2']"
-gives 'all("on memory of GPUs (double of a GPU, driver 580.0, CUDA 13.0)" in e["provenance"] for e in j["clusters"].values())' True
+gives 'all("on memory of GPUs (fake GPU, driver 580.0, CUDA 13.0)" in e["provenance"] for e in j["clusters"].values())' True
 
 # A GPU for each rank.
 FAKE_GPUS=3 ranks 4 1 "$MESHCOLL" tune --mesh gpu=4 --memory device --seconds 1

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Calls on device memory between two and four boxes of the lab, each with a network of its own, on the double of libcuda.
+# Calls on device memory between two and four boxes of the lab, each with a network of its own, on the fake of libcuda.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 

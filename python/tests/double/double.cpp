@@ -1,6 +1,6 @@
 /*
- * A CUDA device for torch, played by the double of libcuda (tests/device/cuda): streams, events and
- * memory are the double's, so that the host faults where it touches device memory. Operations run
+ * A CUDA device for torch, played by the fake of libcuda (tests/device/cuda): streams, events and
+ * memory are the fake's, so that the host faults where it touches device memory. Operations run
  * on the CPU: they copy their arguments there, in the current stream, and what they change back.
  * Only copies of contiguous tensors stay on the device.
  *
@@ -235,7 +235,7 @@ static void define_kernels()
 
 static unsigned count_calls(const std::string &function)
 {
-    static std::set<std::string> names; /* the double keeps the address */
+    static std::set<std::string> names; /* the fake keeps the address */
     return fake_calls(names.insert(function).first->c_str());
 }
 

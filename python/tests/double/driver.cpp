@@ -19,7 +19,7 @@ static constexpr size_t POOL = 32; /* as torch's */
 
 void check(int result)
 {
-    TORCH_CHECK(result == 0, "the double of libcuda answered ", result);
+    TORCH_CHECK(result == 0, "the fake of libcuda answered ", result);
 }
 
 void sleep_a_little()

@@ -1,4 +1,4 @@
-/* The part of the double of libcuda that torch's device is made of, and its streams as torch counts them. */
+/* The part of the fake of libcuda that torch's device is made of, and its streams as torch counts them. */
 #ifndef MESHCOLL_TEST_DOUBLE_DRIVER_H
 #define MESHCOLL_TEST_DOUBLE_DRIVER_H
 

@@ -1,7 +1,7 @@
-/* In place of the library's kernels, which need nvcc: the double has them by itself. */
+/* In place of the library's kernels, which need nvcc: the fake has them by itself. */
 #include "gpu/cuda/image.h"
 
 const void *mc_cuda_image(void)
 {
-    return "an image that the double takes";
+    return "an image that the fake takes";
 }

@@ -1,11 +1,11 @@
 /*
- * A double of libcuda, for machines without a GPU: a shared library that is opened in its place.
+ * A fake of libcuda, for machines without a GPU: a shared library that is opened in its place.
  * Device memory is a memory file that other processes open by an IPC handle; where the processor
  * has protection keys, threads of the host cannot access it. Streams are threads; kernels are the
  * library's own text, compiled for the host. Calls can be made to fail. With FAKE_SPOIL in the
  * environment each kernel leaves a wrong byte in its result: those who check must notice.
  *
- * This header is for the parts of the double, and for tests, which are linked with it.
+ * This header is for the parts of the fake, and for tests, which are linked with it.
  */
 #ifndef MC_TEST_FAKE_H
 #define MC_TEST_FAKE_H
@@ -52,12 +52,12 @@ FAKE_API void fake_queue(unsigned most);
 FAKE_API unsigned fake_areas(void);
 /* Does a host access to device memory fault here? */
 FAKE_API bool fake_guards(void);
-/* Network cards, which the double of UCX plays (fake_ucx.c): is it memory of a GPU; they read it, and write it. What
+/* Network cards, which the fake of UCX plays (fake_ucx.c): is it memory of a GPU; they read it, and write it. What
  * they write is there after the next flush only, unless FAKE_DIRECT is "ordered". */
 FAKE_API bool fake_is_device(const void *at);
 FAKE_API void fake_card_reads(void *to, const void *from, size_t bytes);
 FAKE_API void fake_card_writes(void *to, const void *from, size_t bytes);
-/* Messages of GPUs' memory that the double of UCX has sent and received. */
+/* Messages of GPUs' memory that the fake of UCX has sent and received. */
 FAKE_API unsigned fake_ucx_moved(void);
 
 /* What GPUs say of writes of network cards (FAKE_DIRECT): the host can flush them ("flush"); they are ordered
@@ -72,7 +72,7 @@ static inline bool fake_is_direct(const char *kind)
 /* The box that a process sees, where the environment says so: FAKE_GPUS; FAKE_ISLAND: those of groups of
  * so many access each other; FAKE_PAIR: those of groups of so many have NVLinks to each other;
  * FAKE_MIXED: the members of these groups are so many numbers apart; FAKE_SWITCH: NVLinks of each to a
- * switch. The double of NVML says the same. */
+ * switch. The fake of NVML says the same. */
 static inline int fake_setting(const char *name, int otherwise)
 {
     const char *const text = getenv(name);

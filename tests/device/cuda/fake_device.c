@@ -1,4 +1,4 @@
-/* Devices, contexts, modules and kernels of the double, and calls that fail on demand. */
+/* Devices, contexts, modules and kernels of the fake, and calls that fail on demand. */
 #include "fake.h"
 
 #include "host_walk.h"
@@ -100,7 +100,7 @@ mc_cu_result_t cuGetErrorName(mc_cu_result_t result, const char **name)
 mc_cu_result_t cuGetErrorString(mc_cu_result_t result, const char **text)
 {
     (void)result;
-    *text = "as the double was told";
+    *text = "as the fake was told";
     return FAKE_SUCCESS;
 }
 
@@ -215,7 +215,7 @@ mc_cu_result_t cuDeviceGetName(char *name, int capacity, mc_cu_device_t device)
 {
     (void)device;
     FAKE_BEGIN;
-    snprintf(name, (size_t)capacity, "double of a GPU");
+    snprintf(name, (size_t)capacity, "fake GPU");
     return FAKE_SUCCESS;
 }
 

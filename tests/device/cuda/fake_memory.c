@@ -1,4 +1,4 @@
-/* Memory of the double: device, managed, pinned and registered; IPC; what a pointer points to. */
+/* Memory of the fake: device, managed, pinned and registered; IPC; what a pointer points to. */
 #include "fake.h"
 
 #include <errno.h>

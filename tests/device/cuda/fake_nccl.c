@@ -1,5 +1,5 @@
 /*
- * A double of libnccl for the double of libcuda: what bench/meshcoll-bench/own_nccl.c calls. Ranks are processes of
+ * A fake of libnccl for the fake of libcuda: what bench/meshcoll-bench/own_nccl.c calls. Ranks are processes of
  * one machine that share a file in memory. An operation is a copy out, a function of the host in the stream, which
  * publishes this rank's vector and computes from all, and a copy back. Sums of float32 only; no sends and receives
  * (what needs them is told so).
@@ -58,7 +58,7 @@ int ncclGetVersion(int *version)
 
 const char *ncclGetErrorString(int result)
 {
-    return result == UNSUPPORTED ? "the double has none" : "as the double was told";
+    return result == UNSUPPORTED ? "the fake has none" : "as the fake was told";
 }
 
 /* Communicators ------------------------------------------------------------------------------------ */

@@ -1,4 +1,4 @@
-/* A double of NVML, for `meshcoll topo`: NVLinks of the box that fake.h describes. */
+/* A fake of NVML, for `meshcoll topo`: NVLinks of the box that fake.h describes. */
 #include "fake.h"
 
 #include "tools/gpu/nvml.h"

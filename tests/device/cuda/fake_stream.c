@@ -1,4 +1,4 @@
-/* Streams of the double: a thread each, which runs operations in order; events; captures. */
+/* Streams of the fake: a thread each, which runs operations in order; events; captures. */
 #include "fake.h"
 
 #include <stdlib.h>

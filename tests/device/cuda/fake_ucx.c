@@ -1,7 +1,7 @@
 /*
  * A part of UCX as it is when built with CUDA, before the real one, which is not: with FAKE_UCX_CUDA
  * in the environment it says that it moves memory of GPUs, and does so as a network card would,
- * through the double of libcuda and the real one's messages. Memory of another type than it is
+ * through the fake of libcuda and the real one's messages. Memory of another type than it is
  * told, a list of pieces of such memory, and a thread that may not call the driver end the process.
  */
 #include "fake.h"

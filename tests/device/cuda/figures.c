@@ -1,7 +1,7 @@
 /*
  * Figures that one card can show, beside what is asked of them (issue 18): the rate of sums beside that of copies;
  * an allreduce of a long and of a short vector by all ranks in one grid; the CPU time of an enqueued call. Each
- * allreduce is checked before it is timed. scripts/gpu-check.sh runs it on a card; the double shows that it runs.
+ * allreduce is checked before it is timed. scripts/gpu-check.sh runs it on a card; the fake shows that it runs.
  */
 #include "common/gpu.h"
 #include "compose/strategy/strategy.h"

@@ -1,7 +1,7 @@
 /*
  * All ranks of a box in one grid of one GPU: what a single card can show of the kernels. Each case is lowered
  * as tests/device/box.c does it, moved to the GPU with everything that it points to, launched once for all
- * ranks, and checked against values computed directly. For a real card (scripts/gpu-check.sh), or the double.
+ * ranks, and checked against values computed directly. For a real card (scripts/gpu-check.sh), or the fake.
  */
 #include "box.h"
 #include "support/strategies.h"

@@ -1,7 +1,7 @@
 /*
  * Ranks that are processes with GPUs they take in turn, so that several share one where there are fewer: all
  * collectives through the public calls, checked against values computed directly. For a real card
- * (scripts/gpu-check.sh), or the double.
+ * (scripts/gpu-check.sh), or the fake.
  */
 #include "support/processes.h"
 #include "support/case.h"

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 int rig_rank = -1, rig_streams;
-const void *rig_image = "an image that the double takes";
+const void *rig_image = "an image that the fake takes";
 static mc_meeting_t *meeting; /* of the ranks of a test, besides that of their mesh */
 
 /* In place of the library's, which has an image only where nvcc is. */

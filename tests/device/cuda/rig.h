@@ -1,4 +1,4 @@
-/* Ranks that are processes with a GPU of the double each, and cases on its memory. */
+/* Ranks that are processes with a GPU of the fake each, and cases on its memory. */
 #ifndef MC_TEST_RIG_H
 #define MC_TEST_RIG_H
 
@@ -26,7 +26,7 @@ typedef struct {
     const char *mesh;                    /* "gpu=4" */
     const char *blocks, *slot, *ll_slot; /* MESHCOLL_GPU_…; NULL: the default */
     const char *executor;                /* MESHCOLL_GPU_EXECUTOR; NULL: the default */
-    const char *libcuda;                 /* instead of the double; NULL: that */
+    const char *libcuda;                 /* instead of the fake; NULL: that */
     const char *timeout, *check, *progress, *explain;
     /* a character for each rank, the same on one machine; NULL: all are on one. By host names, or in
      * the lab's boxes (MC_RIG_BOXES: their processes' ids) */

@@ -1,4 +1,4 @@
-/* Calls on device memory, by processes on the double of libcuda: results, order, kinds of memory. */
+/* Calls on device memory, by processes on the fake of libcuda: results, order, kinds of memory. */
 #include "ranks.h"
 #include "rig.h"
 

@@ -1,5 +1,5 @@
 /*
- * Messages between machines in memory of the GPU, which a double of UCX moves as a network card would
+ * Messages between machines in memory of the GPU, which a fake of UCX moves as a network card would
  * (fake_ucx.c). Other tests between machines run with these settings, too: cmake/TestsDevice.cmake.
  */
 #include "rig.h"

@@ -1,5 +1,5 @@
 /*
- * The stream executor, by processes that share GPUs of the double: what the tests of kernels, run with a number of
+ * The stream executor, by processes that share GPUs of the fake: what the tests of kernels, run with a number of
  * GPUs, do not show.
  */
 #include "rig.h"
