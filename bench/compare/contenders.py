@@ -1,4 +1,4 @@
-"""Who is compared, and the command that starts each: meshcoll, and each peer as it comes, forced, and persistent."""
+"""Who is compared, and the command that starts each: meshcoll, and each peer at default settings, forced, persistent."""
 
 import os
 import shlex
@@ -13,7 +13,7 @@ OURS, OURS_PERSISTENT = "meshcoll", "meshcoll-persistent"
 PROGRAM = "meshcoll-peer"       # of the build; the peers' are made by peers.sh
 # groups: blocking calls with one setting for all collectives and sizes; an algorithm named for each collective;
 # persistent requests
-AS_IT_COMES, FORCED, PERSISTENT = "as it comes", "forced", "persistent"
+DEFAULT, FORCED, PERSISTENT = "default", "forced", "persistent"
 SOURCES = [*(os.path.join(HERE, name) for name in ("peer.c", "library.h", "library_mpi.c")),
            *(os.path.join(ROOT, "bench", "common", name) for name in ("gate.c", "gate.h", "use.h"))]
 
@@ -21,7 +21,7 @@ SOURCES = [*(os.path.join(HERE, name) for name in ("peer.c", "library.h", "libra
 class Contender:
     """In the lab `lab` are options of `lab run`; in one box `local` is the whole launcher."""
 
-    def __init__(self, name, family, what, lab, local, env=None, group=AS_IT_COMES, only=None):
+    def __init__(self, name, family, what, lab, local, env=None, group=DEFAULT, only=None):
         self.name, self.family, self.what, self.group = name, family, what, group
         self.lab, self.local, self.env = lab, local, env or {}
         self.only = only        # the collectives that it is for; None: all
@@ -84,7 +84,7 @@ def ours(cluster, tune_file):
 
 
 class Family:
-    """One library over one transport: as it comes, forced by each row of its grid, and persistent. `launch` gives the
+    """One library over one transport: at default settings, forced by each row of its grid, persistent. `launch` gives the
     options of `lab run` and the launcher, for more settings."""
 
     def __init__(self, name, peer, what, launch, env=None, grid=(), persistent=False):
@@ -95,7 +95,7 @@ class Family:
         return Contender(name, self.name, what, *self.launch(settings), self.env, group, only)
 
     def contenders(self):
-        yield self.make(self.name, self.what, {}, AS_IT_COMES)
+        yield self.make(self.name, self.what, {}, DEFAULT)
         for row in self.grid:
             yield self.make(f"{self.name}!{row.name}", f"{self.what}; forced: {row.text()}", row.settings(), FORCED,
                             set(row.algorithms))
@@ -159,7 +159,7 @@ class Peers:
         return [family("ompi5-sm", "ob1 over sm", "tcp"), family("ompi5-ucx", "UCX", "ucx")]
 
     def mpich5(self, cluster):
-        """Spinning as it comes, which is not worth its hours where ranks share cores: there it yields."""
+        """Spinning at default settings, which is not worth its hours where ranks share cores: there it yields."""
         path = self.in_wheel("mpich5", "bin", "mpiexec.hydra")
         base = {} if cluster.in_lab else {"UCX_TLS": "self,sm"}
         bind = ["-bind-to", "core", "-map-by", "core"] if cluster.bind == "core" else []

@@ -31,7 +31,7 @@ def parse_sizes(text):
 
 
 def parse_groups(text):
-    """What peers are measured beside as they come."""
+    """What peers are measured besides their default settings."""
     groups = [item.strip() for item in text.split(",") if item.strip() and item != "none"]
     for one in groups:
         if one not in GROUPS:

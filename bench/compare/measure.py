@@ -6,7 +6,7 @@ import tempfile
 import time
 
 import programs
-from contenders import (AS_IT_COMES, OURS, OURS_PERSISTENT, PROGRAM, ROOT, environment, ours)
+from contenders import (DEFAULT, OURS, OURS_PERSISTENT, PROGRAM, ROOT, environment, ours)
 from grid import BARRIER, UsageError
 from store import now
 
@@ -56,7 +56,7 @@ class Session:
     def find_peers(self, cluster):
         """(program, contender) of the families and groups that are wanted."""
         return [(self.peers.program(peer), one) for peer, one in self.peers.all(cluster)
-                if one.family in self.families and one.group in (AS_IT_COMES, *self.settings["groups"])]
+                if one.family in self.families and one.group in (DEFAULT, *self.settings["groups"])]
 
     def everybody(self, cluster):
         return [(self.tool(PROGRAM), one) for one in ours(cluster, self.tune_file)] + self.find_peers(cluster)
@@ -131,7 +131,7 @@ def take_turn(session, cluster, program, contender, turn, todo):
             raise
         missing = taker.missing()
         lost = missing[:1]
-        if missing and contender.group != AS_IT_COMES and contender.name != OURS_PERSISTENT:
+        if missing and contender.group != DEFAULT and contender.name != OURS_PERSISTENT:
             lost = [cell for cell in missing if cell[0] == missing[0][0]]   # one end of a peer's program is enough
         fail(session, key, contender, lost, outcome.reason())
         useless = 0 if len(missing) < len(todo) else useless + 1
@@ -256,13 +256,13 @@ class Field:
         return min([pair for pair in times if pair[0]], default=(None, None))
 
     def promising(self, contender, cell):
-        """Is a peer tried in the later turns? As it comes, where it is not far behind the best one; of the forced
-        ones, and of the persistent ones, the best one, where it might be ahead of those as they come."""
-        time, (best, _) = self.screened(contender, cell), self.best(AS_IT_COMES, cell)
+        """Is a peer tried in the later turns? At default settings, where it is not far behind the best one; of the forced
+        ones, and of the persistent ones, the best one, where it might be ahead of those at default settings."""
+        time, (best, _) = self.screened(contender, cell), self.best(DEFAULT, cell)
         s = self.session.settings
         if contender.name in (OURS, OURS_PERSISTENT) or not s["prune"]:
             return True
-        if contender.group == AS_IT_COMES:
+        if contender.group == DEFAULT:
             if time is None or best is None:        # the screening may have had bad luck
                 return True
             dear = 2 * time > s["cell_seconds"]
@@ -272,12 +272,12 @@ class Field:
     def worth_screening(self, contender, cell):
         """A large size of the grid costs seconds: only where it was not hopeless at the size below."""
         collective, size = cell
-        if contender.group == AS_IT_COMES or contender.name == OURS_PERSISTENT or size <= FIRST_LARGE:
+        if contender.group == DEFAULT or contender.name == OURS_PERSISTENT or size <= FIRST_LARGE:
             return True
         below = [one for one in self.session.wanted(self.cluster) if one[0] == collective and one[1] < size]
         if not below:
             return True
-        time, (best, _) = self.screened(contender, below[-1]), self.best(AS_IT_COMES, below[-1])
+        time, (best, _) = self.screened(contender, below[-1]), self.best(DEFAULT, below[-1])
         return time is not None and (best is None or time <= best * self.session.settings["prune"])
 
     def to_measure(self, turn, contender):
@@ -286,7 +286,7 @@ class Field:
 
         def is_open(cell):
             record = store.cell(key, turn, contender.name, *cell)
-            again = contender.name in (OURS, OURS_PERSISTENT) or contender.group == AS_IT_COMES
+            again = contender.name in (OURS, OURS_PERSISTENT) or contender.group == DEFAULT
             return record is None or ("failed" in record and (again or record["failed"] == "interrupted"))
 
         def chosen(cell):
@@ -302,16 +302,16 @@ class Field:
 
 
 def run_turn(field, turn):
-    """Everybody once, starting with another one each turn. The screening goes in the order of its steps: as they come,
-    then the grid, then its large sizes."""
+    """Everybody once, starting with another one each turn. The screening goes in the order of its steps: peers at default
+    settings, then the grid, then its large sizes."""
     session, cluster = field.session, field.cluster
     note = session.store.data["contenders"].setdefault("commands", {}).setdefault(cluster.key, {})
     for _, one in field.everybody:
         note[one.name] = {"what": one.what, "group": one.group,
                           "command": one.describe(cluster, session.settings["pages"])}
     if turn == SCREENING:
-        rest = [pair for pair in field.everybody if pair[1].group != AS_IT_COMES]
-        run_each(field, turn, [pair for pair in field.everybody if pair[1].group == AS_IT_COMES])
+        rest = [pair for pair in field.everybody if pair[1].group != DEFAULT]
+        run_each(field, turn, [pair for pair in field.everybody if pair[1].group == DEFAULT])
         run_each(field, turn, rest, FIRST_LARGE)
         run_each(field, turn, rest)
         return

@@ -12,7 +12,7 @@ def targets_part(measured):
     heads = list(known) or list(dict.fromkeys(target.head for _, found in by_cluster for target in found))
     yield "A row for each mesh, a column for each target: the worst cell, and how many hold. **Bold is missed**; `-` is not " \
           "measured, and *n open* counts cells that were asked for and have no value. Blocking calls of meshcoll against " \
-          "the best peer as it comes; *beside* are no targets."
+          "the best peer at default settings; *beside* are no targets."
     yield ""
     yield from table(["", *heads], [[cluster.key, *cells_of_row(heads, found)] for cluster, found in by_cluster])
     yield "- *over the bound*, *over best peer*, *forced*, *persistent*: the time over that, see [Method](#method)."
@@ -52,9 +52,9 @@ def misses_of(cluster, found):
             yield f"- {cluster.key}, {target.head}: " + ", ".join(f"{what} {show(value)}" for what, value, _ in ordered)
 
 
-VIEWS = (("Blocking calls over the best peer as it comes", stats.Cell.over_peer),
-         ("Blocking calls over the best peer, as it comes or forced", stats.Cell.over_forced),
-         ("Persistent requests over the best peer as it comes, in blocking or persistent calls",
+VIEWS = (("Blocking calls over the best peer at default settings", stats.Cell.over_peer),
+         ("Blocking calls over the best peer at default settings or forced", stats.Cell.over_forced),
+         ("Persistent requests over the best peer at default settings, in blocking or persistent calls",
           stats.Cell.over_persistent))
 
 

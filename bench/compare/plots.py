@@ -16,7 +16,7 @@ from matplotlib.ticker import FuncFormatter  # noqa: E402
 
 import grid             # noqa: E402
 import stats            # noqa: E402
-from contenders import AS_IT_COMES, FORCED, OURS, OURS_PERSISTENT  # noqa: E402
+from contenders import DEFAULT, FORCED, OURS, OURS_PERSISTENT  # noqa: E402
 from runs import Runs       # noqa: E402
 from store import Store     # noqa: E402
 
@@ -44,9 +44,9 @@ def over_peer(cell):
 
 
 def shown(cell):
-    """Us, the peers as they come, and the best forced one."""
+    """Us, the peers at default settings, and the best forced one."""
     found = {name: times for name, times in cell.times.items()
-             if times.median and (times.group == AS_IT_COMES or name == OURS_PERSISTENT)}
+             if times.median and (times.group == DEFAULT or name == OURS_PERSISTENT)}
     best = cell.best(FORCED)
     return {**found, "best forced": cell.times[best]} if best else found
 

@@ -21,11 +21,11 @@ before an operation: its time is from the moment they are let go until the last 
 out of place but for bcast, which has one buffer everywhere; sizes are of the whole vector (alltoall: of one rank's
 send buffer), rounded so that blocks are equal. All programs' buffers are in {pages} pages.
 
-*Tuned*: meshcoll measured its links by `meshcoll tune` for {tune_seconds} s on each mesh, and plans with them. *As it
-comes*: a peer with one setting for all collectives and sizes. *Forced*: an algorithm named for each collective (the
-grid, docs/compare.md); the fastest of the grid in the screening gets turns, where it is within {near} times the best as
-it comes. *Persistent*: the same for MPI_…_init. A peer as it comes that the screening finds beyond {prune} times the
-best one gets no turns (cheap cells: beyond twice that).
+*Tuned*: meshcoll measured its links by `meshcoll tune` for {tune_seconds} s on each mesh, and plans with them. *At
+default settings*: a peer with one setting for all collectives and sizes. *Forced*: an algorithm named for each
+collective (the grid, docs/compare.md); the fastest of the grid in the screening gets turns, where it is within {near}
+times the best at default settings. *Persistent*: the same for MPI_…_init. A peer at default settings that the screening
+finds beyond {prune} times the best one gets no turns (cheap cells: beyond twice that).
 
 *Bound* is what a box's NIC must carry, at the stated rate: n for bcast and reduce, 2(B-1)/B n for allreduce with B
 boxes; of the box that must carry most, with b of all N ranks in it, (N-b)/N n for allgather and reduce_scatter,
@@ -122,9 +122,9 @@ def mesh_part(runs, cluster, cells, drawn):
         yield ""
     yield "Medians, and in brackets the quartiles of the turns:"
     yield ""
-    yield from table(["collective", "size", "meshcoll", "/ bound", "best peer as it comes", "ratio", "best forced",
+    yield from table(["collective", "size", "meshcoll", "/ bound", "best peer at default settings", "ratio", "best forced",
                       "ratio", "persistent", "ratio", "late", "model", "strategy"], map(cell_row, cells))
-    yield "Peers as they come, medians; the best in bold, in brackets what the screening left out:"
+    yield "Peers at default settings, medians; the best in bold, in brackets what the screening left out:"
     yield ""
     yield from contenders_table(cells)
     yield from tried_part(cells)

@@ -4,7 +4,7 @@ import math
 import statistics
 
 import grid
-from contenders import AS_IT_COMES, FORCED, OURS, OURS_PERSISTENT, PERSISTENT
+from contenders import DEFAULT, FORCED, OURS, OURS_PERSISTENT, PERSISTENT
 from text import exact_text, percent_text
 
 BURST = 64 << 10        # the lab's shaper lets messages up to about this pass above the rate
@@ -49,7 +49,7 @@ class Cell:
         self.ours = self.times.get(OURS, Times([]))
         self.persistent = self.times.get(OURS_PERSISTENT, Times([]))
         self.peers = {name: t for name, t in self.times.items() if name not in (OURS, OURS_PERSISTENT) and t.median}
-        self.best_peer = self.best(AS_IT_COMES)
+        self.best_peer = self.best(DEFAULT)
         self.regret = regret or {}
         self.asked = asked      # the sizes of the run: this one is one of them, rounded
 
@@ -68,14 +68,14 @@ class Cell:
         return ours.median / self.peers[best].median if best and ours.median else None
 
     def over_peer(self):
-        """The headline: blocking calls, peers as they come."""
-        return self.over(self.ours, AS_IT_COMES)
+        """The headline: blocking calls, peers at default settings."""
+        return self.over(self.ours, DEFAULT)
 
     def over_forced(self):
-        return self.over(self.ours, AS_IT_COMES, FORCED)
+        return self.over(self.ours, DEFAULT, FORCED)
 
     def over_persistent(self):
-        return self.over(self.persistent, AS_IT_COMES, PERSISTENT)
+        return self.over(self.persistent, DEFAULT, PERSISTENT)
 
     def late_text(self):
         """Who counts operations behind a late barrier."""

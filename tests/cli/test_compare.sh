@@ -107,7 +107,7 @@ gives 'len(j["cells"]), len(j["regrets"]), sum("failed" in c for c in j["cells"]
 compares 0 --report-only
 
 # At a glance: a row for each collective, a column for each size.
-in_report "Blocking calls over the best peer as it comes; bold above 1.25"
+in_report "Blocking calls over the best peer at default settings; bold above 1.25"
 in_report '|  | 64 B | 4 KiB |'
 grep -qE '^\| reduce_scatter \| (\*\*)?[0-9]+\.[0-9]+(\*\*)? \| (\*\*)?[0-9]+\.[0-9]+(\*\*)? \|$' "$scratch/out/report.md" ||
     fail "expected a row of ratios, two sizes"

@@ -147,7 +147,7 @@ json.dump({"version": 3, "collectives": ["bcast"], "events": [at + " done"], "co
                        "load_before": 0, "commit": os.path.basename(folder), "meshcoll": "m", "compiler": "cc"},
            "tunes": {"4x4": {"mesh": "box=4,gpu=4", "links": "lab"}},
            "cells": [{"cluster": "4x4", "turn": 1, "contender": name, "collective": "bcast",
-                      "group": "forced" if "!" in name else "as it comes", "bytes": int(size),
+                      "group": "forced" if "!" in name else "default", "bytes": int(size),
                       "median_s": float(time), "late": int(*late), "wrong": 0, "strategy": "s", "predicted_s": 1.0}
                      for name, size, time, *late in cells],
            "regrets": {} if regret == "no" else {f"4x4 bcast {sizes[0]}": {
