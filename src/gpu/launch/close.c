@@ -11,10 +11,11 @@
 
 void mc_gpu_await_all(meshcoll_t *h)
 {
-    mc_gpu_await(h);
-    mc_gpu_settle(h);
-    for (meshcoll_t *sub = h->children; sub; sub = sub->sibling)
-        mc_gpu_await_all(sub);
+    for (meshcoll_t *sub = h->job->meshes; sub; sub = sub->next)
+        if (mc_mesh_is_of(sub, h)) {
+            mc_gpu_await(sub);
+            mc_gpu_settle(sub);
+        }
 }
 
 static void free_all(const meshcoll_t *h, bool leaves)

@@ -287,19 +287,12 @@ static int64_t now_ms(void)
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* Of any mesh of a list, or made from them. */
-static bool has_barriers(const meshcoll_t *list)
-{
-    for (const meshcoll_t *h = list; h; h = h->sibling)
-        if (h->n_barriers > 0 || has_barriers(h->children))
-            return true;
-    return false;
-}
-
 static bool is_unfinished(const mc_job_t *job)
 {
-    return (job->greeter && job->greeter->request.running) || has_barriers(job->meshes) ||
-           has_barriers(job->lingering);
+    bool any = job->greeter && job->greeter->request.running;
+    for (const meshcoll_t *h = job->meshes; h && !any; h = h->next)
+        any = h->n_barriers > 0;
+    return any;
 }
 
 void mc_greet_finish(mc_job_t *job)

@@ -1,7 +1,6 @@
 #include "runtime/create/join.h"
 
 #include "runtime/create/open.h"
-#include "runtime/diagnose/board.h"
 #include "runtime/jobs/close.h"
 #include "runtime/jobs/jobs.h"
 #include "runtime/progress/threads.h"
@@ -118,9 +117,7 @@ static void enter(meshcoll_t *h, uint32_t context, uint32_t creation)
     mc_context_take(job->family, context);
     h->context = context;
     h->creation = creation;
-    h->sibling = job->meshes;
-    job->meshes = h;
-    mc_waits_join(h);
+    mc_job_add(h);
 }
 
 /* `h`: NULL where this rank cannot join. Leaves whether it was found that the mesh is in the job, with the smallest

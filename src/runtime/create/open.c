@@ -101,8 +101,7 @@ int mc_handle_open(const mc_mesh_t *mesh, int32_t rank, const mc_settings_t *set
     }
     if (!job) {
         mc_jobs_enter(h->job);
-        h->job->meshes = h;
-        mc_waits_join(h);
+        mc_job_add(h);
     }
     mc_lead_open(h);
     *handle = h;

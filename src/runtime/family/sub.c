@@ -5,6 +5,7 @@
 #include "runtime/diagnose/board.h"
 #include "runtime/family/agree.h"
 #include "runtime/jobs/close.h"
+#include "runtime/jobs/jobs.h"
 #include "runtime/progress/failure.h"
 
 #include <stdlib.h>
@@ -182,11 +183,9 @@ int mc_sub_create(mc_members_t *p, int status, meshcoll_t **sub)
     }
     h->context = context;
     h->creation = creation;
-    h->parent = p->parent;
-    h->sibling = p->parent->children;
-    p->parent->children = h;
+    h->from = p->parent;
     h->timeout_ms = p->parent->timeout_ms;
-    mc_waits_join(h);
+    mc_job_add(h);
     *sub = h;
     return MESHCOLL_OK;
 }

@@ -32,6 +32,10 @@ typedef struct {
 /* Of so many last calls the digest is kept. */
 enum { MC_MADE_CALLS = 64 };
 
+/* TAKEN: destroyed with the mesh that it was made from, but not by the caller yet. What is not OPEN any more stays until
+ * nothing of it is in flight. */
+typedef enum { MC_MESH_OPEN, MC_MESH_TAKEN, MC_MESH_CLOSED } mc_mesh_state_t;
+
 struct meshcoll {
     int32_t rank; /* mesh rank, as everywhere below the API; the caller's is mc_comm_rank_of it */
     mc_mesh_t mesh;
@@ -46,12 +50,11 @@ struct meshcoll {
     mc_numbering_t numbering; /* how the communicator's ranks lie on the mesh */
 
     mc_job_t *job;
-    meshcoll_t *parent;   /* what it was made from; NULL: nothing, or it was destroyed */
-    meshcoll_t *sibling;  /* next of those made from the parent, or of a list of the job */
-    meshcoll_t *children; /* made from this one; the newest first */
-    bool taken_along;     /* destroyed with its parent; the caller has not destroyed it */
-    uint32_t context;     /* in tags; that of the job's first mesh is 0 */
-    uint32_t creation;    /* its number; that of the job's first mesh is 0 */
+    meshcoll_t *next; /* of the job's meshes */
+    meshcoll_t *from; /* what it was made from, and is destroyed with; NULL: nothing */
+    mc_mesh_state_t state;
+    uint32_t context;  /* in tags; that of the job's first mesh is 0 */
+    uint32_t creation; /* its number; that of the job's first mesh is 0 */
     /* By rank: its rank in the job; NULL: the same, and `order` and `machine` are the job's. */
     int32_t *root_rank;
     int32_t *by_root; /* its ranks, in the order of root_rank */
@@ -91,6 +94,14 @@ struct meshcoll {
     struct mc_stage *stages;      /* of calls on device memory that run on the host: spare ones */
     mc_call_cache_t cache;
 };
+
+/* Is it `from`, or made from it, or from what was made from it? */
+static inline bool mc_mesh_is_of(const meshcoll_t *h, const meshcoll_t *from)
+{
+    while (h && h != from)
+        h = h->from;
+    return h;
+}
 
 static inline int32_t mc_root_rank(const meshcoll_t *h, int32_t rank)
 {

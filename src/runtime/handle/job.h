@@ -43,9 +43,8 @@ struct mc_job {
     uint32_t n_joining; /* meshes that are being made of its ranks */
     bool unusable; /* made by a process that has forked this one, or gone: only forgetting works */
 
-    meshcoll_t *meshes;    /* that were not made from others; the newest first */
-    meshcoll_t *lingering; /* destroyed, but something of them is in flight */
-    mc_family_t *family;   /* NULL: no mesh was made but the first */
+    meshcoll_t *meshes;  /* the newest first */
+    mc_family_t *family; /* NULL: no mesh was made but the first */
 
     /* allgather is NULL where all ranks are in one process */
     meshcoll_oob_t oob;

@@ -79,7 +79,7 @@ static uint32_t free_own(meshcoll_t *h)
     free(h->by_root);
     if (h->order.comm_rank != h->job->order.comm_rank)
         mc_order_free(&h->order);
-    if (h->taken_along)
+    if (h->state == MC_MESH_TAKEN)
         mc_handle_bury(h);
     else
         free(h);
@@ -89,25 +89,6 @@ static uint32_t free_own(meshcoll_t *h)
 void mc_handle_free(meshcoll_t *h)
 {
     (void)free_own(h);
-}
-
-static void take_along(meshcoll_t *list)
-{
-    for (meshcoll_t *h = list; h; h = h->sibling)
-        h->taken_along = true;
-}
-
-static uint32_t free_all(meshcoll_t *list)
-{
-    uint32_t n = 0;
-    for (meshcoll_t *h = list, *next; h; h = next) {
-        next = h->sibling;
-        take_along(h->children);
-        n += free_all(h->children);
-        mc_cache_clear(h);
-        n += free_own(h);
-    }
-    return n;
 }
 
 /* Threads must have come to an end before what they use. */
@@ -129,7 +110,12 @@ void mc_job_free(mc_job_t *job)
 {
     mc_jobs_leave(job);
     close_shared(job);
-    const uint32_t n = free_all(job->meshes) + free_all(job->lingering);
+    uint32_t n = 0;
+    for (meshcoll_t *h; (h = job->meshes);) {
+        job->meshes = h->next;
+        mc_cache_clear(h);
+        n += free_own(h);
+    }
     mc_gpu_alarm_close(job);
     mc_talk_free(job);
     mc_diagnose_close_job(job);
@@ -192,37 +178,30 @@ static void free_one(meshcoll_t *h)
 
 void mc_handles_sweep(mc_job_t *job)
 {
-    for (meshcoll_t **at = &job->lingering, *h; (h = *at);) {
-        if (is_in_flight(h)) {
-            at = &h->sibling;
+    for (meshcoll_t **at = &job->meshes, *h; (h = *at);) {
+        if (h->state == MC_MESH_OPEN || is_in_flight(h)) {
+            at = &h->next;
             continue;
         }
-        *at = h->sibling;
+        *at = h->next;
         free_one(h);
     }
 }
 
-static void leave_list(meshcoll_t *h)
+/* With what was made from it. What is in flight keeps a mesh until it is complete, or the job's last one is destroyed.
+ * Returns how many requests run. */
+static uint32_t close_all(meshcoll_t *from)
 {
-    meshcoll_t **at = h->parent ? &h->parent->children : &h->job->meshes;
-    while (*at != h)
-        at = &(*at)->sibling;
-    *at = h->sibling;
-}
-
-/* What is in flight keeps the handle until it is complete, or the job's last mesh is destroyed. Returns how many
- * requests run. */
-static uint32_t close_one(meshcoll_t *h)
-{
-    uint32_t n = count_running(h);
-    take_along(h->children);
-    while (h->children)
-        n += close_one(h->children);
-    leave_list(h);
-    mc_waits_leave(h);
-    h->parent = NULL;
-    h->sibling = h->job->lingering;
-    h->job->lingering = h;
+    uint32_t n = 0;
+    for (meshcoll_t *h = from->job->meshes; h; h = h->next)
+        if (h->state == MC_MESH_OPEN && mc_mesh_is_of(h, from)) {
+            n += count_running(h);
+            mc_waits_leave(h);
+            h->state = h == from ? MC_MESH_CLOSED : MC_MESH_TAKEN;
+        }
+    for (meshcoll_t *h = from->job->meshes; h; h = h->next)
+        if (h->state != MC_MESH_OPEN)
+            h->from = NULL;
     return n;
 }
 
@@ -236,7 +215,10 @@ static void forget_oob(mc_job_t *job)
 /* Is there another that was not destroyed and was not made from it? */
 static bool has_others(const meshcoll_t *h)
 {
-    return h->parent || h->job->meshes != h || h->sibling;
+    const meshcoll_t *other = h->job->meshes;
+    while (other && (other->state != MC_MESH_OPEN || mc_mesh_is_of(other, h)))
+        other = other->next;
+    return other;
 }
 
 /* Waits for no other rank: transports stay open, and others give back what is theirs when they destroy it. Returns
@@ -255,7 +237,7 @@ static bool destroy_one(meshcoll_t *h, bool dropped)
     if (!h->root_rank)
         forget_oob(job);
     mc_jobs_reopen(job);
-    const uint32_t n = close_one(h);
+    const uint32_t n = close_all(h);
     if (n > 0)
         mc_fail(MESHCOLL_ERR_INVALID_ARG,
                 "meshcoll_destroy: %u requests were still running: they go on, until the last mesh "
@@ -281,19 +263,25 @@ static void oob_barrier(const mc_job_t *job)
                            sizeof one);
 }
 
-/* Other threads may be in callbacks of requests that are complete, also of those made from it, which are
- * closed with the mesh. */
-static void await_callbacks(const meshcoll_t *h)
+static bool any_in_callbacks(const mc_job_t *job, const meshcoll_t *from)
 {
-    for (const meshcoll_t *sub = h->children; sub; sub = sub->sibling)
-        await_callbacks(sub);
-    mc_lock(h);
-    while (h->n_special > (uint32_t)h->group_open) {
-        (void)mc_leave(h, MESHCOLL_OK);
+    const meshcoll_t *h = job->meshes;
+    while (h && ((from && !mc_mesh_is_of(h, from)) || h->n_special <= (uint32_t)h->group_open))
+        h = h->next;
+    return h;
+}
+
+/* Other threads may be in callbacks of requests that are complete, also of what was made from `from`, which is closed
+ * with it; NULL: of all meshes of the job. */
+static void await_callbacks(mc_job_t *job, const meshcoll_t *from)
+{
+    mc_job_lock(job);
+    while (any_in_callbacks(job, from)) {
+        (void)mc_job_leave(job, MESHCOLL_OK);
         sched_yield();
-        mc_lock(h);
+        mc_job_lock(job);
     }
-    (void)mc_leave(h, MESHCOLL_OK);
+    (void)mc_job_leave(job, MESHCOLL_OK);
 }
 
 static bool is_aborted(const mc_job_t *job)
@@ -389,8 +377,7 @@ static void destroy_last(meshcoll_t *mesh, bool dropped)
     /* No rank closes a transport that a peer still sends through. Where the job has failed there are no
      * messages left to lose, and some rank may never come. */
     meet(mesh);
-    for (const meshcoll_t *h = job->lingering; h; h = h->sibling)
-        await_callbacks(h);
+    await_callbacks(job, NULL);
     mc_greet_finish(job);
     let_others_hear(job);
     mc_threads_close(job);
@@ -398,6 +385,9 @@ static void destroy_last(meshcoll_t *mesh, bool dropped)
     if (job->free_context)
         job->free_context(job->oob.context);
     forget_group(mesh, dropped);
+    for (meshcoll_t *h = job->meshes; h; h = h->next)
+        if (h != mesh && h->state == MC_MESH_OPEN)
+            h->state = MC_MESH_TAKEN;
     mc_job_free(job);
 }
 
@@ -424,7 +414,7 @@ static void destroy_gone(meshcoll_t *h)
     if (job->unusable)
         return; /* the parent's */
     mc_job_lock(job);
-    h->taken_along = false;
+    h->state = MC_MESH_CLOSED;
     mc_handles_sweep(job);
     (void)mc_job_leave(job, MESHCOLL_OK);
 }
@@ -433,11 +423,11 @@ void meshcoll_destroy(meshcoll_t *mesh)
 {
     if (!mesh || mc_callback_check("meshcoll_destroy"))
         return;
-    if (mesh->taken_along || mesh->job->unusable) {
+    if (mesh->state == MC_MESH_TAKEN || mesh->job->unusable) {
         destroy_gone(mesh);
         return;
     }
-    await_callbacks(mesh);
+    await_callbacks(mesh->job, mesh);
     settle_gpu(mesh);
     mc_jobs_close(mesh->job);
     const bool dropped = mesh->group_open;

@@ -1,6 +1,7 @@
 #include "runtime/jobs/jobs.h"
 
 #include "job/monitor/monitor.h"
+#include "runtime/diagnose/board.h"
 #include "runtime/handle/request.h"
 #include "runtime/progress/busy.h"
 #include "runtime/progress/failure.h"
@@ -70,6 +71,13 @@ void mc_jobs_leave(const mc_job_t *job)
         at = &(*at)->next;
     *at = job->next;
     pthread_mutex_unlock(&lock);
+}
+
+void mc_job_add(meshcoll_t *h)
+{
+    h->next = h->job->meshes;
+    h->job->meshes = h;
+    mc_waits_join(h);
 }
 
 void mc_jobs_name(mc_job_t *job, const mc_job_id_t *id)
@@ -159,7 +167,7 @@ void mc_jobs_reopen(mc_job_t *job)
 
 /* Handles that are gone --------------------------------------------------------------------------- */
 
-/* `lingering` is their list, the newest first. */
+/* `meshes` is their list. */
 static mc_job_t gone = {.unusable = true,
                         .broken = MESHCOLL_ERR_INVALID_ARG,
                         .alarm = &mc_no_alarm,
@@ -169,7 +177,7 @@ static mc_job_t gone = {.unusable = true,
 static void free_from(meshcoll_t *h)
 {
     for (meshcoll_t *next; h; h = next) {
-        next = h->sibling;
+        next = h->next;
         free(h);
     }
 }
@@ -177,13 +185,13 @@ static void free_from(meshcoll_t *h)
 /* Keeps the newest, as many as a job has contexts. */
 static void shorten(void)
 {
-    meshcoll_t *h = gone.lingering;
+    meshcoll_t *h = gone.meshes;
     for (int i = 1; h && i < MC_CONTEXTS; i++)
-        h = h->sibling;
+        h = h->next;
     if (!h)
         return;
-    free_from(h->sibling);
-    h->sibling = NULL;
+    free_from(h->next);
+    h->next = NULL;
 }
 
 void mc_handle_bury(meshcoll_t *h)
@@ -196,8 +204,8 @@ void mc_handle_bury(meshcoll_t *h)
     h->text = mc_mesh_text(&h->mesh, h->text_room);
     h->job = &gone;
     pthread_mutex_lock(&lock);
-    h->sibling = gone.lingering;
-    gone.lingering = h;
+    h->next = gone.meshes;
+    gone.meshes = h;
     shorten();
     pthread_mutex_unlock(&lock);
 }
@@ -210,11 +218,11 @@ bool mc_handle_is_buried(const meshcoll_t *h)
 void mc_handle_unbury(meshcoll_t *h)
 {
     pthread_mutex_lock(&lock);
-    meshcoll_t **at = &gone.lingering;
+    meshcoll_t **at = &gone.meshes;
     while (*at && *at != h)
-        at = &(*at)->sibling;
+        at = &(*at)->next;
     if (*at) {
-        *at = h->sibling;
+        *at = h->next;
         free(h);
     }
     pthread_mutex_unlock(&lock);

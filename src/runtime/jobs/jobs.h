@@ -8,6 +8,8 @@
  * locks are the parent's too, and must not be touched. */
 void mc_jobs_enter(mc_job_t *job);
 void mc_jobs_leave(const mc_job_t *job);
+/* A mesh of the job is complete. The caller holds the lock, where others may use the job. */
+void mc_job_add(meshcoll_t *h);
 /* It is complete: gives it the id by which it can be joined. */
 void mc_jobs_name(mc_job_t *job, const mc_job_id_t *id);
 

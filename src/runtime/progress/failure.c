@@ -193,12 +193,11 @@ static bool is_one_sided(const meshcoll_t *h, const mc_news_t *news)
            !mc_refusals_know(&lead->refused, news->made);
 }
 
-/* Of these meshes, or what was made from them. */
-static bool any_is_one_sided(const meshcoll_t *list, const mc_news_t *news)
+static bool any_is_one_sided(const mc_job_t *job, const mc_news_t *news)
 {
     bool any = false;
-    for (const meshcoll_t *h = list; h && !any; h = h->sibling)
-        any = is_one_sided(h, news) || any_is_one_sided(h->children, news);
+    for (const meshcoll_t *h = job->meshes; h && !any; h = h->next)
+        any = h->state == MC_MESH_OPEN && is_one_sided(h, news);
     return any;
 }
 
@@ -209,7 +208,7 @@ static bool find_one_sided(const mc_job_t *job, mc_news_t *news)
     if (!job->monitor || !mc_news_any(mc_monitor_board(job->monitor)))
         return false;
     while (!found && mc_news_refusal(mc_monitor_board(job->monitor), &next, news))
-        found = any_is_one_sided(job->meshes, news);
+        found = any_is_one_sided(job, news);
     return found;
 }
 
