@@ -152,10 +152,34 @@ void Exchange::tell_failure(const std::string &why)
     }
 }
 
+std::string Exchange::readers() const
+{
+    return key(rounds_ - 1) + "/read";
+}
+
+void Exchange::has_read()
+{
+    if (rank_ == 0 || rounds_ == 0)
+        return;
+    try {
+        store().add(readers(), 1);
+    } catch (const std::exception &) {
+        /* the answer is left */
+    }
+}
+
 void Exchange::forget()
 {
-    if (rank_ == 0 && size_ > 1 && rounds_ > 0)
-        forget_key(store(), key(rounds_ - 1));
+    if (rank_ != 0 || rounds_ == 0)
+        return;
+    try {
+        if (store().add(readers(), 0) != size_ - 1)
+            return;
+    } catch (const std::exception &) {
+        return; /* the store has ended */
+    }
+    forget_key(store(), key(rounds_ - 1));
+    forget_key(store(), readers());
 }
 
 } // namespace meshcoll_torch

@@ -13,8 +13,9 @@ namespace meshcoll_torch
 
 /*
  * Rank 0 collects what the others set and answers them all with one key. So the store has at most
- * one key for each rank and two answers at a time. One answer is left when the group works, which
- * rank 0 deletes by forget() at the group's end; why a group failed stays, for ranks that are still to come.
+ * one key for each rank and two answers at a time. One answer and a count of who has read it are left when the group
+ * works, which rank 0 deletes by forget() at the group's end; why a group failed stays, for ranks that are still to
+ * come.
  */
 class Exchange
 {
@@ -32,6 +33,9 @@ class Exchange
 
     /* Has the other ranks fail at once, those that are still to come too, unless one of them has told it. */
     void tell_failure(const std::string &why);
+    /* This rank has read the last answer. Called by all ranks. */
+    void has_read();
+    /* Leaves the store as it was, unless a rank has not read the last answer yet. */
     void forget();
 
     /* Ends a wait at once; may be called by any thread. */
@@ -50,6 +54,7 @@ class Exchange
     {
         return own_ ? own_->store() : *store_;
     }
+    std::string readers() const;
     std::string key(uint64_t round) const;
     std::string key(uint64_t round, int rank) const;
     void round(const uint8_t *in, uint8_t *out, size_t bytes);

@@ -44,10 +44,8 @@ Mesh::Mesh(Setup setup)
 std::shared_ptr<Mesh> Mesh::open(Setup setup)
 {
     const std::shared_ptr<Mesh> mesh(new Mesh(std::move(setup)));
-    try {
-        std::thread([mesh] { mesh->keep(); }).detach();
-    } catch (const std::system_error &e) {
-        const std::string why = no_thread("for a process group", e);
+    const std::string why = mesh->start_thread(&Mesh::make);
+    if (!why.empty()) {
         mesh->exchange_.tell_failure(why);
         TORCH_CHECK(false, "meshcoll: ", why);
     }
@@ -56,6 +54,17 @@ std::shared_ptr<Mesh> Mesh::open(Setup setup)
     std::erase_if(all.meshes, [](const auto &m) { return m.expired(); });
     all.meshes.push_back(mesh);
     return mesh;
+}
+
+/* "", or why there is none. */
+std::string Mesh::start_thread(void (Mesh::*run)())
+{
+    try {
+        std::thread([mesh = shared_from_this(), run] { (mesh.get()->*run)(); }).detach();
+        return "";
+    } catch (const std::system_error &e) {
+        return no_thread("for a process group", e);
+    }
 }
 
 bool Mesh::is_ours() const
@@ -88,6 +97,12 @@ void Mesh::post(const c10::intrusive_ptr<Work> &work)
 std::string Mesh::why_not() const
 {
     return state_ == State::FAILED ? why_ : "the process group was destroyed";
+}
+
+bool Mesh::is_open()
+{
+    const Lock lock(mutex_);
+    return state_ == State::OPEN;
 }
 
 bool Mesh::enter()
@@ -135,11 +150,10 @@ void Mesh::post_on_device(const c10::intrusive_ptr<DeviceWork> &work)
     {
         Lock lock(mutex_);
         told_.wait(lock, [this] { return state_ != State::OPENING || closing_; });
-        if (state_ == State::OPEN && !closing_) {
+        why = state_ == State::OPEN && !closing_ ? watch_calls() : why_not();
+        if (why.empty()) {
             mesh = mesh_;
             began();
-        } else {
-            why = why_not();
         }
     }
     if (!mesh) {
@@ -152,6 +166,15 @@ void Mesh::post_on_device(const c10::intrusive_ptr<DeviceWork> &work)
         watch(work);
     else
         ended();
+}
+
+/* With the lock held. From the first call on, a thread looks at them until the mesh is closed. */
+std::string Mesh::watch_calls()
+{
+    watches_ = true;
+    const std::string why = has_thread_ ? "" : start_thread(&Mesh::keep);
+    has_thread_ = why.empty();
+    return why;
 }
 
 struct Mesh::Watched {
@@ -258,7 +281,7 @@ void Mesh::set_timeout(milliseconds timeout)
         meshcoll_set_timeout(mesh_, static_cast<double>(timeout.count()) / 1e3);
 }
 
-/* The keeper ----------------------------------------------------------------------------------- */
+/* Making and closing --------------------------------------------------------------------------- */
 
 int Mesh::create(meshcoll_t **mesh)
 {
@@ -274,6 +297,8 @@ int Mesh::create(meshcoll_t **mesh)
     const meshcoll_oob_t oob = {setup_.rank, setup_.size, &exchange_, Exchange::allgather};
     exchange_.open_own_connection();
     const int status = meshcoll_create_oob(&oob, &params, mesh);
+    if (status == MESHCOLL_OK)
+        exchange_.has_read();
     exchange_.close_own_connection();
     return status;
 }
@@ -337,15 +362,32 @@ void Mesh::destroy()
     meshcoll_destroy(mesh);
 }
 
-void Mesh::keep()
+void Mesh::make()
 {
     meshcoll_t *mesh = nullptr;
     const int status = create(&mesh);
     opened(status, mesh);
+    keep();
+}
+
+/* Without calls on a GPU nothing is to be done until it is closed. */
+void Mesh::keep()
+{
+    {
+        const Lock lock(mutex_);
+        has_thread_ = watches_ || closing_;
+        if (!has_thread_)
+            return;
+    }
     await_closing();
-    if (status == MESHCOLL_OK) {
+    finish();
+}
+
+void Mesh::finish()
+{
+    if (is_open()) {
         destroy();
-        exchange_.forget(); /* all ranks have read it: destroying is a barrier */
+        exchange_.forget();
     }
     {
         const Lock lock(parked_mutex_);
@@ -372,9 +414,16 @@ void Mesh::close()
 {
     if (!is_ours())
         return;
-    const Lock lock(mutex_);
+    Lock lock(mutex_);
     closing_ = true;
     told_.notify_all();
+    if (has_thread_)
+        return;
+    has_thread_ = true;
+    if (start_thread(&Mesh::finish).empty())
+        return;
+    lock.unlock();
+    finish();
 }
 
 bool Mesh::await_closed(milliseconds patience)

@@ -37,13 +37,12 @@ struct Setup {
 };
 
 /*
- * A thread makes the mesh, keeps it, and destroys it. So beginning a group waits for nobody, and
+ * A thread makes the mesh, another one destroys it. So beginning a group waits for nobody, and
  * groups can be begun in any order, also in a circle; operations wait for the mesh in a queue. Those on
- * device memory do not, since the first one waits for all ranks anyway.
- *
- * While calls are on a GPU, the thread looks now and then how they fare.
+ * device memory do not, since the first one waits for all ranks anyway. Between making and closing a group
+ * has no thread, unless it has calls on a GPU, which one looks at now and then.
  */
-class Mesh
+class Mesh : public std::enable_shared_from_this<Mesh>
 {
   public:
     static std::shared_ptr<Mesh> open(Setup setup);
@@ -114,9 +113,13 @@ class Mesh
     using Flights = std::vector<std::shared_ptr<Watched>>;
 
     explicit Mesh(Setup setup);
+    std::string start_thread(void (Mesh::*run)());
+    void make();
     void keep();
+    void finish();
     int create(meshcoll_t **mesh);
     void opened(int status, meshcoll_t *mesh);
+    std::string watch_calls();
     void watch(const c10::intrusive_ptr<DeviceWork> &work);
     bool has_flights();
     void look_at_flights();
@@ -126,6 +129,7 @@ class Mesh
     void drain();
     void destroy();
     bool is_ours() const;
+    bool is_open();
 
     const Setup setup_;
     const int pid_;
@@ -138,6 +142,8 @@ class Mesh
     std::condition_variable told_;
     State state_ = State::OPENING;
     bool closing_ = false, closed_ = false;
+    bool has_thread_ = true; /* that closes it, when it has made it or watches calls */
+    bool watches_ = false;   /* calls on a GPU */
     meshcoll_t *mesh_ = nullptr;
     std::string why_; /* of FAILED */
     std::deque<c10::intrusive_ptr<Work>> queue_;

@@ -15,6 +15,7 @@ import meshcoll.torch
 from meshcoll import _torch
 
 GROUPS, WARM = 1000, 100
+ALIVE = 20
 OF_TORCH = 6 << 10  # bytes: torch itself keeps 2 KiB of each group, also of Gloo's, and arenas move
 OF_NONE = 256 << 10  # bytes by which the allocator's arenas move, whatever the number of groups
 IDLE_SECONDS, IDLE_SHARE = 4.0, 0.02
@@ -53,9 +54,9 @@ def alone(times, x):
 alone.made = 0
 
 
-def settled(want):
-    """What is held once the threads of closed groups have ended."""
-    end = time.monotonic() + 10
+def settled(want, seconds=10):
+    """What is held once the threads that make or close groups have ended."""
+    end = time.monotonic() + seconds
     while (now := held())["threads"] > want["threads"] and time.monotonic() < end:
         time.sleep(0.1)
     return now
@@ -71,6 +72,20 @@ def nothing_left(rank, make_and_destroy, may_grow):
     print(f"rank {rank}: {before} before, {after} after {GROUPS} groups", flush=True)
     grown = {what: after[what] - before[what] for what in before}
     assert grown.pop("bytes") < may_grow and all(n <= 0 for n in grown.values()), f"{before} before, {after} after"
+
+
+def no_thread_each():
+    """Groups that are alive and idle."""
+    x = torch.zeros(1000)
+    dist.all_reduce(x)
+    before = settled({"threads": 0}, 1)["threads"]
+    groups = [dist.new_group() for _ in range(ALIVE)]
+    for group in groups:
+        dist.all_reduce(x, group=group)
+    after = settled({"threads": before})["threads"]
+    for group in groups:
+        dist.destroy_process_group(group)
+    assert after <= before, f"{before} threads before {ALIVE} groups, {after} with them"
 
 
 def nothing_busy(rank):
@@ -91,6 +106,7 @@ def main():
     rank, _ = common.begin()
     cases = common.Cases()
     cases.run("idle groups take no time", nothing_busy, rank)
+    cases.run(f"{ALIVE} idle groups have no threads", no_thread_each)
     cases.run(f"{GROUPS} groups made and destroyed", nothing_left, rank, by_torch, GROUPS * OF_TORCH)
     cases.run(f"{GROUPS} backends made and destroyed", nothing_left, rank, alone, OF_NONE)
     cases.end()

@@ -12,6 +12,7 @@ import torch.distributed as dist
 
 import jobs
 from common import raises
+from meshcoll import _torch
 
 RANKS = 3
 LIMIT = 60  # seconds of the groups
@@ -46,6 +47,14 @@ class Broken(Own):
 
     def wait(self, keys, timeout=None):
         raise OSError("this store is broken")
+
+
+class Slow(Own):
+    """It has what it tells only a second later."""
+
+    def get(self, key):
+        time.sleep(1)
+        return super().get(key)
 
 
 def tcp(port):
@@ -134,6 +143,25 @@ def fresh(attempt, port):
         os.execv(sys.executable, [sys.executable, __file__, "fresh", str(attempt + 1), str(port)])
 
 
+def left_at_once(rank, port):
+    """Rank 0 leaves a group that it has not used, while another rank still reads what it answered. A store without
+    deletion has no such trouble."""
+    begin(tcp(port), rank)
+    use()
+    store = Slow(port) if rank == 1 else tcp(port)
+    group = _torch.create(store=dist.PrefixStore("short", store), rank=rank, size=RANKS, timeout=20.0, mesh=None, name="",
+                          tag=0)
+    x = torch.full((10,), float(rank))
+    if rank == 1:
+        group.send([x], 2, 0).wait()
+    elif rank == 2:
+        group.recv([x], 1, 0).wait()
+        assert x[9] == 1
+    group.shutdown()
+    dist.barrier()
+    dist.destroy_process_group()
+
+
 def thousand_years(rank, port):
     """A limit that no clock counts."""
     begin(tcp(port), rank, seconds=1000 * 365.25 * 86400)
@@ -162,5 +190,6 @@ def trainer_and_server(rank, port):
 
 
 if __name__ == "__main__":
-    jobs.main_of_cases([own, own_is_broken, late_to_broken, other_mesh, survivors, thousand_years, trainer_and_server],
+    jobs.main_of_cases([own, own_is_broken, late_to_broken, other_mesh, survivors, left_at_once, thousand_years,
+                        trainer_and_server],
                        RANKS, LIMIT - 10)
