@@ -47,6 +47,16 @@ def begin(backend="meshcoll", seconds=60):
     return dist.get_rank(), dist.get_world_size()
 
 
+def end_of(case, has_failed):
+    """Where a group has failed the others of the job have, too."""
+    if has_failed:
+        raises(dist.DistBackendError, ["mesh"], dist.barrier)
+    if dist.get_rank() == 0:
+        print(f"passed: {case}", flush=True)
+    if not has_failed:
+        dist.destroy_process_group()
+
+
 def raises(kind, words, function, *arguments):
     """The function raises an error of this kind that says all of these words."""
     try:

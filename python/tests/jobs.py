@@ -71,16 +71,18 @@ def run_case(name, number_of_ranks, seconds):
     return bool(bad)
 
 
-def main_of_cases(cases, number_of_ranks, seconds):
-    """What a file of such functions does: as a rank, or for all of them, or those that its arguments name."""
+def main_of_cases(cases, number_of_ranks, seconds, others=()):
+    """What a file of such functions does: as a rank, or for all of them, or those that its arguments name. `others` are
+    run by ranks alone."""
     import torch
 
     import meshcoll.torch  # noqa: F401
 
     torch.set_num_threads(1)
     by_name = {case.__name__: case for case in cases}
+    of_ranks = by_name | {case.__name__: case for case in others}
     if sys.argv[2:] and sys.argv[2].isdigit():
-        by_name[sys.argv[1]](int(sys.argv[2]), int(sys.argv[3]))
+        of_ranks[sys.argv[1]](int(sys.argv[2]), int(sys.argv[3]))
     else:
         sys.exit(any([run_case(name, number_of_ranks, seconds) for name in by_name
                       if name in sys.argv[1:] or len(sys.argv) == 1]))

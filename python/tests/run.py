@@ -35,7 +35,7 @@ TESTS = [
     ("training, 2 ranks", "training.py", 2, {}),
     ("training, 4 ranks", "training.py", 4, {}),
     ("groups", "groups.py", 3, {}),
-    ("limits", "limits.py", 2, {}),
+    *[(f"limits, {case}", f"limits.py {case}", 2, {}) for case in ("late", "impatient", "aborted")],
     ("leaves", "leaves.py", 2, {}),
     ("stores", "stores.py", 0, {}),
     ("forked", "forked.py", 0, {}),
@@ -53,9 +53,10 @@ ON_GPUS = [
     ("GPUs, streams, cuda:meshcoll", "gpu.py cuda:meshcoll", 2, OWN),
     ("GPUs, streams, beside Gloo", "gpu.py cpu:gloo,cuda:meshcoll", 2, OWN),
     ("GPUs, streams, cuda:meshcoll,cpu:meshcoll", "gpu.py cuda:meshcoll,cpu:meshcoll", 2, OWN),
-    ("GPUs, limits", "gpu_limits.py", 2, OWN),
-    ("GPUs, limits, 2 ranks on one", "gpu_limits.py", 2, SHARED),
-    ("GPUs, no libcuda", "gpu_limits.py without", 2, {"MESHCOLL_LIBCUDA": "off"}),
+    *[(f"GPUs, limits, {case}, {where}", f"gpu_limits.py {case}", 2, gpus)
+      for case in ("late", "unwatched", "first", "impatient", "barrier", "aborted")
+      for where, gpus in (("each its own", OWN), ("2 ranks on one", SHARED))],
+    ("GPUs, no libcuda", "gpu_limits.py without_libcuda", 2, {"MESHCOLL_LIBCUDA": "off"}),
     ("GPUs, killed", "killed.py", 0, OWN),
     ("GPUs, killed, ranks on one", "killed.py", 0, SHARED),
 ]

@@ -192,4 +192,4 @@ def trainer_and_server(rank, port):
 if __name__ == "__main__":
     jobs.main_of_cases([own, own_is_broken, late_to_broken, other_mesh, survivors, left_at_once, thousand_years,
                         trainer_and_server],
-                       RANKS, LIMIT - 10)
+                       RANKS, LIMIT - 10, [fresh])
