@@ -1,11 +1,14 @@
-/* What ranks wait for, as text; and whom a wait is blamed on, among made-up ranks and among ranks of
- * one process of which one makes no call. */
+/* What ranks wait for, as text; what the rank does that is waited for, and whom a report blames, among made-up ranks
+ * and among ranks of one process of which one makes no call; time limits. */
 #include "runtime/create/inproc.h"
-#include "runtime/diagnose/blame.h"
-#include "runtime/diagnose/board.h"
+#include "runtime/diagnose/limits.h"
+#include "runtime/diagnose/publish.h"
+#include "runtime/diagnose/report.h"
+#include "runtime/diagnose/verdict.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -120,17 +123,6 @@ typedef struct {
     bool silent[FAKES];
 } fakes_t;
 
-static int ask_fake(void *context, int32_t rank, uint32_t number, mc_waits_t *answer)
-{
-    (void)number;
-    const fakes_t *const fakes = context;
-    cr_assert(rank >= 0 && rank < FAKES);
-    if (fakes->silent[rank])
-        return MESHCOLL_ERR_TRANSPORT;
-    *answer = fakes->rank[rank];
-    return 0;
-}
-
 static void set_wait(fakes_t *f, int rank, int peer)
 {
     f->rank[rank].n = 1;
@@ -148,42 +140,110 @@ static void fakes_init(fakes_t *f)
             .rank = r, .known_as = r, .looked_ms = 3200, .n_meshes = 1, .mesh = {{.n_calls = 12}}};
 }
 
-static mc_blame_kind_t blame(fakes_t *f, const char *expected)
+/* What rank 0 says of the rank that it waits for. */
+static mc_verdict_kind_t says(const fakes_t *f, const char *expected)
 {
     char buffer[MC_WAIT_TEXT];
-    mc_blame_t b;
     mc_text_t text = mc_text(buffer, sizeof buffer);
-    const mc_ask_t ask = {ask_fake, f};
-    cr_assert(mc_blame_find(&f->rank[0], &f->rank[0].wait[0], &ask, &b));
-    mc_blame_print(&b, &text);
+    const mc_wait_t *const wait = &f->rank[0].wait[0];
+    const mc_verdict_t v = mc_verdict_of(wait, f->silent[wait->peer] ? NULL : &f->rank[wait->peer]);
+    mc_verdict_print(&v, &text);
     cr_expect_str_eq(buffer, expected, "got: %s", buffer);
-    return b.kind;
+    return v.kind;
 }
 
-Test(blame, finds_the_rank_that_has_not_made_the_call)
+/* Whom a report of all ranks blames: what stands behind "cause: ". */
+static void report_blames(const fakes_t *f, const char *expected)
+{
+    char *text = NULL;
+    size_t bytes;
+    mc_status_rank_t rank[FAKES];
+    FILE *const out = open_memstream(&text, &bytes);
+    for (int r = 0; r < FAKES; r++)
+        rank[r] = (mc_status_rank_t){.answered = !f->silent[r], .waits = f->rank[r]};
+    cr_assert(out && mc_status_print(&(mc_status_t){.n = FAKES, .rank = rank}, out) == MESHCOLL_OK);
+    fclose(out);
+    const char *const cause = strstr(text, "\ncause: ");
+    cr_assert(cause, "%s", text);
+    cr_expect_str_eq(cause + strlen("\ncause: "), expected, "got: %s", cause);
+    free(text);
+}
+
+Test(verdict, names_the_rank_that_has_not_made_the_call)
+{
+    fakes_t f;
+    fakes_init(&f);
+    set_wait(&f, 0, 5);
+    f.rank[5].mesh[0].n_calls = 11;
+    cr_expect_eq(says(&f, "rank 5 in box 1 has not made allreduce of 2097152 float32, 8 MiB (call "
+                          "11): it has not been waiting in the library for 3.2 s"),
+                 MC_PEER_AWAY);
+    f.rank[5].mesh[0].n_calls = 12;
+    f.rank[5].looked_ms = -1;
+    cr_expect_eq(says(&f, "rank 5 in box 1 has made a call of this number, but does not progress "
+                          "allreduce of 2097152 float32, 8 MiB (call 11): it is not waiting in the "
+                          "library"),
+                 MC_PEER_AWAY);
+}
+
+Test(verdict, of_a_rank_that_waits_too)
 {
     fakes_t f;
     fakes_init(&f);
     set_wait(&f, 0, 3);
     set_wait(&f, 3, 5);
-    f.rank[5].mesh[0].n_calls = 11;
+    f.rank[3].wait[0].number = 10;
+    cr_expect_eq(says(&f, "rank 3 in box 0 waits too: allreduce of 2097152 float32, 8 MiB (call "
+                          "10): phase 2 of 3 allreduce:ring(gpu), step 14 of 40: receives 64 KiB "
+                          "from rank 5 in box 1, for 3.2 s"),
+                 MC_PEER_WAITS);
+}
+
+Test(verdict, names_a_rank_at_work_and_one_that_failed_or_is_silent)
+{
+    fakes_t f;
+    fakes_init(&f);
+    set_wait(&f, 0, 3);
+    set_wait(&f, 3, -1);
+    f.rank[3].wait[0].awaits = MC_AWAITS_WORK;
     cr_expect_eq(
-        blame(&f, "rank 5 in box 1 has not made allreduce of 2097152 float32, 8 MiB (call 11): it "
-                  "has not been waiting in the library for 3.2 s; rank 0 waits for rank 3, which "
-                  "waits for it"),
-        MC_BLAME_AWAY);
-    f.rank[5].mesh[0].n_calls = 12;
-    f.rank[5].looked_ms = -1;
+        says(&f,
+             "rank 3 in box 0 waits for no rank: allreduce of 2097152 float32, 8 MiB (call 11): "
+             "phase 2 of 3 allreduce:ring(gpu), step 14 of 40: is at work itself, for 3.2 s"),
+        MC_PEER_BUSY);
+    f.rank[3].n = 0;
+    f.rank[3].mesh[0].broken = MESHCOLL_ERR_TIMEOUT;
+    cr_expect_eq(says(&f, "rank 3 in box 0 has failed: a peer was waited for too long"),
+                 MC_PEER_FAILED);
+    f.silent[3] = true;
     cr_expect_eq(
-        blame(&f, "rank 5 in box 1 has made a call of this number, but does not progress allreduce "
-                  "of 2097152 float32, 8 MiB (call 11): it is not waiting in the library; rank 0 "
-                  "waits for rank 3, which waits for it"),
-        MC_BLAME_AWAY);
+        says(&f, "rank 3 in box 0 does not answer: it is stopped, has ended or cannot be reached"),
+        MC_PEER_SILENT);
+}
+
+/* Call numbers wrap; no mesh of that id: the split was not made. */
+Test(verdict, compares_numbers_that_wrap)
+{
+    fakes_t f;
+    fakes_init(&f);
+    set_wait(&f, 0, 3);
+    mc_wait_t *const wait = &f.rank[0].wait[0];
+    wait->number = MC_TAG_CALLS - 1;
+    f.rank[3].mesh[0].n_calls = MC_TAG_CALLS + 5;
+    cr_expect_eq(mc_verdict_of(wait, &f.rank[3]).made, MC_CALL_MADE);
+    wait->number = 6;
+    cr_expect_eq(mc_verdict_of(wait, &f.rank[3]).made, MC_CALL_NOT_MADE);
+    wait->number = 1;
+    wait->mesh = 99;
+    cr_expect_eq(mc_verdict_of(wait, &f.rank[3]).made, MC_CALL_NOT_MADE);
 }
 
 /* A rank that polls and gets no core: 0 waits for 3, which was seen last to wait for 5. */
 Test(blame, of_a_rank_that_was_not_seen_for_long)
 {
+    static const char late[] = "rank 3 in box 0 was last seen in the library 3.2 s ago, where it "
+                               "waited for rank 5 in box 1; why it is late is not known";
+    char line[sizeof late + 1];
     fakes_t f;
     fakes_init(&f);
     set_wait(&f, 0, 3);
@@ -191,33 +251,18 @@ Test(blame, of_a_rank_that_was_not_seen_for_long)
     f.rank[3].n = 0;
     f.rank[3].has_last = 1;
     f.rank[3].last = f.rank[3].wait[0];
-    cr_expect_eq(blame(&f,
-                       "rank 3 in box 0 was last seen in the library 3.2 s ago, where it waited "
-                       "for rank 5 in box 1; why it is late is not known"),
-                 MC_BLAME_LATE);
+    snprintf(line, sizeof line, "%s\n", late);
+    cr_expect_eq(says(&f, late), MC_PEER_LATE);
+    report_blames(&f, line);
     f.silent[5] = true;
-    cr_expect_eq(blame(&f, "rank 5 in box 1 does not answer: it is stopped, has ended or cannot be "
-                           "reached; rank 0 waits for rank 3, which waits for it"),
-                 MC_BLAME_SILENT);
+    report_blames(&f, "rank 5 in box 1 does not answer: it is stopped, has ended or cannot be "
+                      "reached\n");
     /* and so on, without an end */
     f.silent[5] = false;
     f.rank[5].has_last = 1;
     f.rank[5].last = f.rank[3].last;
     f.rank[5].last.peer = f.rank[5].last.known_as = 3;
-    blame(&f,
-          "rank 3 in box 0 was last seen in the library 3.2 s ago, where it waited for rank 5 in "
-          "box 1; why it is late is not known");
-}
-
-Test(blame, finds_the_rank_that_does_not_answer)
-{
-    fakes_t f;
-    fakes_init(&f);
-    set_wait(&f, 0, 3);
-    f.silent[3] = true;
-    cr_expect_eq(
-        blame(&f, "rank 3 in box 0 does not answer: it is stopped, has ended or cannot be reached"),
-        MC_BLAME_SILENT);
+    report_blames(&f, line);
 }
 
 /* A rank that is late because it waits in an earlier call is not to blame. */
@@ -230,88 +275,20 @@ Test(blame, follows_a_rank_that_waits_in_another_call)
     f.rank[3].mesh[0].n_calls = 11;
     f.rank[3].wait[0].number = 10;
     f.silent[5] = true;
-    cr_expect_eq(blame(&f, "rank 5 in box 1 does not answer: it is stopped, has ended or cannot be "
-                           "reached; rank 0 waits for rank 3, which waits for it"),
-                 MC_BLAME_SILENT);
+    report_blames(&f, "rank 5 in box 1 does not answer: it is stopped, has ended or cannot be "
+                      "reached\n");
 }
 
 Test(blame, says_that_ranks_wait_for_one_another)
 {
     fakes_t f;
     fakes_init(&f);
-    set_wait(&f, 0, 3);
+    set_wait(&f, 0, 5);
     set_wait(&f, 3, 5);
-    set_wait(&f, 5, 3);
-    cr_expect_eq(
-        blame(&f, "ranks wait for one another: rank 3 for 5, 5 for 3; all ranks must make the same "
-                  "calls in the same order"),
-        MC_BLAME_CIRCLE);
-}
-
-Test(blame, names_a_rank_at_work_and_one_that_failed)
-{
-    fakes_t f;
-    fakes_init(&f);
-    set_wait(&f, 0, 3);
-    set_wait(&f, 3, -1);
-    f.rank[3].wait[0].awaits = MC_AWAITS_WORK;
-    cr_expect_eq(
-        blame(&f,
-              "rank 3 in box 0 waits for no rank: allreduce of 2097152 float32, 8 MiB (call 11): "
-              "phase 2 of 3 allreduce:ring(gpu), step 14 of 40: is at work itself, for "
-              "3.2 s"),
-        MC_BLAME_BUSY);
-    f.rank[3].n = 0;
-    f.rank[3].mesh[0].broken = MESHCOLL_ERR_TIMEOUT;
-    cr_expect_eq(blame(&f, "rank 3 in box 0 has failed: a peer was waited for too long"),
-                 MC_BLAME_FAILED);
-}
-
-/* Each rank waits for one that was not asked before. */
-static int ask_endless(void *context, int32_t rank, uint32_t number, mc_waits_t *answer)
-{
-    (void)number;
-    fakes_t f;
-    fakes_init(&f);
-    set_wait(&f, 0, rank + 1);
-    ++*(int *)context;
-    *answer = f.rank[0];
-    return 0;
-}
-
-Test(blame, ends)
-{
-    fakes_t f;
-    mc_blame_t b;
-    int asked = 0;
-    const mc_ask_t ask = {ask_endless, &asked};
-    fakes_init(&f);
-    set_wait(&f, 0, 1);
-    cr_assert(mc_blame_find(&f.rank[0], &f.rank[0].wait[0], &ask, &b));
-    cr_expect_eq(b.kind, MC_BLAME_FAR);
-    cr_expect_eq(asked, MC_BLAME_HOPS);
-    f.rank[0].wait[0].peer = -1;
-    cr_expect_not(mc_blame_find(&f.rank[0], &f.rank[0].wait[0], &ask, &b));
-}
-
-/* Call numbers wrap; no mesh of that id: the split was not made. */
-Test(blame, compares_numbers_that_wrap)
-{
-    fakes_t f;
-    mc_blame_t b;
-    const mc_ask_t ask = {ask_fake, &f};
-    fakes_init(&f);
-    set_wait(&f, 0, 3);
-    f.rank[0].wait[0].number = MC_TAG_CALLS - 1;
-    f.rank[3].mesh[0].n_calls = MC_TAG_CALLS + 5;
-    cr_assert(mc_blame_find(&f.rank[0], &f.rank[0].wait[0], &ask, &b) && b.made == MC_CALL_MADE);
-    f.rank[0].wait[0].number = 6;
-    cr_assert(mc_blame_find(&f.rank[0], &f.rank[0].wait[0], &ask, &b) &&
-              b.made == MC_CALL_NOT_MADE);
-    f.rank[0].wait[0].number = 1;
-    f.rank[0].wait[0].mesh = 99;
-    cr_assert(mc_blame_find(&f.rank[0], &f.rank[0].wait[0], &ask, &b) &&
-              b.made == MC_CALL_NOT_MADE);
+    set_wait(&f, 5, 6);
+    set_wait(&f, 6, 3);
+    report_blames(&f, "ranks wait for one another: rank 3 for 5, 5 for 6, 6 for 3; all ranks must "
+                      "make the same calls in the same order\n");
 }
 
 /* Ranks of one process --------------------------------------------------------------------------- */
@@ -328,12 +305,6 @@ static int64_t now_ms(void)
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-static int ask_rank(void *context, int32_t at, uint32_t number, mc_waits_t *answer)
-{
-    (void)context;
-    return mc_waits_copy(rank[at]->job, number, answer) ? 0 : MESHCOLL_ERR_TRANSPORT;
-}
-
 static void begin(int r, const meshcoll_args_t *call, meshcoll_request_t **request)
 {
     meshcoll_args_t a = *call;
@@ -345,12 +316,11 @@ static void begin(int r, const meshcoll_args_t *call, meshcoll_request_t **reque
     cr_assert_eq(meshcoll_begin(rank[r], &a, request), MESHCOLL_OK, "%s", meshcoll_last_error());
 }
 
-/* All ranks but one make the call, and get as far as they can. Every rank that still waits finds the
- * missing one, at the end of a chain of ranks that wait. */
+/* All ranks but one make the call, and get as far as they can. Whoever waits for the missing one says so, and each
+ * other rank that waits does it for one that waits, too. */
 static void miss(const meshcoll_args_t *call, int missing, meshcoll_request_t **request)
 {
-    const mc_ask_t ask = {ask_rank, NULL};
-    int waiting = 0;
+    int waiting = 0, found = 0;
     for (int r = 0; r < RANKS; r++)
         if (r != missing)
             begin(r, call, &request[r]);
@@ -358,21 +328,25 @@ static void miss(const meshcoll_args_t *call, int missing, meshcoll_request_t **
         for (int r = 0; r < RANKS; r++)
             if (request[r] && meshcoll_test(request[r]) == MESHCOLL_OK)
                 request[r] = NULL;
-    for (int r = 0; r < RANKS; r++)
-        cr_assert_eq(mc_waits_look(rank[r]->job, now_ms()), MESHCOLL_OK);
+    mc_waits_t seen[RANKS];
     for (int r = 0; r < RANKS; r++) {
-        mc_waits_t self;
-        mc_blame_t b = {.kind = MC_BLAME_FAR};
+        cr_assert_eq(mc_limits_poll(rank[r]->job, now_ms()), MESHCOLL_OK);
+        cr_assert(mc_waits_copy(rank[r]->job, 0, &seen[r]));
+    }
+    for (int r = 0; r < RANKS; r++) {
         if (!request[r])
             continue;
         waiting++;
-        cr_assert(mc_waits_copy(rank[r]->job, 0, &self) && self.n == 1);
-        cr_assert(mc_blame_find(&self, &self.wait[0], &ask, &b));
-        cr_expect(b.kind == MC_BLAME_AWAY && b.made == MC_CALL_NOT_MADE && b.wait.peer == missing,
-                  "%s: rank %d of those without %d blames %d (%d)", call->strategy, r, missing,
-                  b.wait.peer, (int)b.kind);
+        cr_assert_eq(seen[r].n, 1);
+        const int32_t peer = seen[r].wait[0].peer;
+        const mc_verdict_t v = mc_verdict_of(&seen[r].wait[0], &seen[peer]);
+        found += peer == missing;
+        cr_expect(peer == missing ? v.kind == MC_PEER_AWAY && v.made == MC_CALL_NOT_MADE
+                                  : v.kind == MC_PEER_WAITS,
+                  "%s: rank %d of those without %d waits for %d (%d)", call->strategy, r, missing,
+                  peer, (int)v.kind);
     }
-    cr_expect_gt(waiting, 0, "%s without rank %d", call->strategy, missing);
+    cr_expect(waiting > 0 && found > 0, "%s without rank %d", call->strategy, missing);
 }
 
 static void miss_each(const char *mesh, meshcoll_collective_t collective, const char *strategy)
@@ -435,8 +409,8 @@ Test(limits, count_from_the_first_look)
     meshcoll_request_t *const r = receive_nothing();
     cr_assert_eq(meshcoll_set_timeout(rank[0], 1), MESHCOLL_OK);
     for (; now < 6000; now += 100)
-        cr_assert_eq(mc_waits_look(rank[0]->job, now), MESHCOLL_OK, "at %d", (int)now);
-    cr_assert_eq(mc_waits_look(rank[0]->job, now), MESHCOLL_ERR_TIMEOUT);
+        cr_assert_eq(mc_limits_poll(rank[0]->job, now), MESHCOLL_OK, "at %d", (int)now);
+    cr_assert_eq(mc_limits_poll(rank[0]->job, now), MESHCOLL_ERR_TIMEOUT);
     cr_assert_str_eq(
         meshcoll_last_error(),
         "rank 3 was waited for too long; time limit of 1 s: receive of at most 1 B from "
@@ -449,11 +423,11 @@ Test(limits, count_only_time_in_the_library)
 {
     meshcoll_request_t *const r = receive_nothing();
     cr_assert_eq(meshcoll_set_timeout(rank[0], 2), MESHCOLL_OK);
-    cr_assert_eq(mc_waits_look(rank[0]->job, 1000), MESHCOLL_OK);
-    cr_assert_eq(mc_waits_look(rank[0]->job, 1000000), MESHCOLL_OK);
-    cr_assert_eq(mc_waits_look(rank[0]->job, 2000000), MESHCOLL_OK);
-    cr_assert_eq(mc_waits_look(rank[0]->job, 3000000), MESHCOLL_OK);
-    cr_assert_eq(mc_waits_look(rank[0]->job, 4000000), MESHCOLL_ERR_TIMEOUT);
+    cr_assert_eq(mc_limits_poll(rank[0]->job, 1000), MESHCOLL_OK);
+    cr_assert_eq(mc_limits_poll(rank[0]->job, 1000000), MESHCOLL_OK);
+    cr_assert_eq(mc_limits_poll(rank[0]->job, 2000000), MESHCOLL_OK);
+    cr_assert_eq(mc_limits_poll(rank[0]->job, 3000000), MESHCOLL_OK);
+    cr_assert_eq(mc_limits_poll(rank[0]->job, 4000000), MESHCOLL_ERR_TIMEOUT);
     close_ranks(r);
 }
 
@@ -463,10 +437,10 @@ Test(limits, of_a_request_hold_instead_of_the_mesh_s)
     cr_assert_eq(meshcoll_set_timeout(rank[0], 0.1), MESHCOLL_OK);
     cr_assert_eq(meshcoll_set_request_timeout(r, 0), MESHCOLL_OK);
     for (int64_t now = 1000; now < 100000; now += 100)
-        cr_assert_eq(mc_waits_look(rank[0]->job, now), MESHCOLL_OK);
+        cr_assert_eq(mc_limits_poll(rank[0]->job, now), MESHCOLL_OK);
     cr_assert_eq(meshcoll_set_request_timeout(r, 99.2), MESHCOLL_OK);
-    cr_assert_eq(mc_waits_look(rank[0]->job, 100000), MESHCOLL_OK);
-    cr_assert_eq(mc_waits_look(rank[0]->job, 100300), MESHCOLL_ERR_TIMEOUT);
+    cr_assert_eq(mc_limits_poll(rank[0]->job, 100000), MESHCOLL_OK);
+    cr_assert_eq(mc_limits_poll(rank[0]->job, 100300), MESHCOLL_ERR_TIMEOUT);
     close_ranks(r);
 }
 
@@ -504,7 +478,7 @@ Test(blame, of_old_records)
     const meshcoll_args_t call = {.collective = MESHCOLL_ALLREDUCE};
     cr_assert_eq(mc_inproc_create("x=2", NULL, rank), MESHCOLL_OK);
     begin(0, &call, &r[0]);
-    cr_assert_eq(mc_waits_look(rank[0]->job, now_ms() - LONG_MS), MESHCOLL_OK);
+    cr_assert_eq(mc_limits_poll(rank[0]->job, now_ms() - LONG_MS), MESHCOLL_OK);
     cr_assert(mc_waits_copy(rank[0]->job, 0, &seen));
     cr_expect_eq(seen.n, 0);
     cr_expect(seen.has_last && seen.last.peer == 1);

@@ -3,8 +3,8 @@
 #include "runtime/diagnose/differ.h"
 
 #include "runtime/create/inproc.h"
-#include "runtime/diagnose/board.h"
 #include "runtime/diagnose/describe.h"
+#include "runtime/diagnose/limits.h"
 #include "runtime/handle/request.h"
 
 #include <criterion/criterion.h>
@@ -38,7 +38,7 @@ static void both_wait(void)
                      MESHCOLL_OK, "%s", meshcoll_last_error());
         cr_assert_eq(meshcoll_test(request[r]), MESHCOLL_IN_PROGRESS);
     }
-    rank[0]->job->ask = (mc_ask_t){answer, NULL};
+    rank[0]->job->query = (mc_peer_query_t){answer, NULL};
     other = (mc_waits_t){.rank = 1, .known_as = 1, .size = RANKS, .n = 1};
     mc_wait_describe(request[1], &other.wait[0]);
     asked = 0;
@@ -60,7 +60,7 @@ static int look(int n)
     request[0]->watched.looked = 0; /* another wait */
     for (int i = 0; i < n && !status; i++, now += 100) {
         status = mc_differ_ask(rank[0]->job, now);
-        cr_assert_eq(mc_waits_look(rank[0]->job, now), MESHCOLL_OK);
+        cr_assert_eq(mc_limits_poll(rank[0]->job, now), MESHCOLL_OK);
     }
     return status;
 }

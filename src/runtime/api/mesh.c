@@ -1,6 +1,6 @@
 /* What a mesh is, its settings, and its abort. */
 #include "job/monitor/monitor.h"
-#include "runtime/diagnose/board.h"
+#include "runtime/diagnose/limits.h"
 #include "runtime/progress/callback.h"
 #include "runtime/progress/failure.h"
 #include "runtime/request/cache.h"

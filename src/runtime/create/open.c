@@ -1,8 +1,8 @@
 #include "runtime/create/open.h"
 
 #include "gpu/cuda/driver.h"
-#include "runtime/diagnose/board.h"
 #include "runtime/diagnose/diagnose.h"
+#include "runtime/diagnose/limits.h"
 #include "runtime/jobs/jobs.h"
 #include "runtime/progress/failure.h"
 #include "runtime/progress/progress_thread.h"
@@ -53,7 +53,7 @@ static int open_shared(const mc_mesh_t *mesh, int32_t rank, const mc_settings_t 
     if (!status)
         status = mc_threads_open(j, settings);
     if (status) {
-        if (j->board)
+        if (j->waits)
             mc_diagnose_close_job(j);
         free(j);
         return status;

@@ -58,7 +58,7 @@ static int ask(void *context, int32_t rank, uint32_t number, mc_waits_t *out)
 void mc_status_join(mc_job_t *job)
 {
     mc_monitor_answers(job->monitor, answer, job);
-    job->ask = (mc_ask_t){ask, job};
+    job->query = (mc_peer_query_t){ask, job};
 }
 
 /* All ranks ------------------------------------------------------------------------------------- */

@@ -1,10 +1,11 @@
 #include "runtime/diagnose/diagnose.h"
 
-#include "runtime/diagnose/board.h"
 #include "runtime/diagnose/check.h"
 #include "runtime/diagnose/check_group.h"
 #include "runtime/diagnose/differ.h"
 #include "runtime/diagnose/explain.h"
+#include "runtime/diagnose/limits.h"
+#include "runtime/diagnose/publish.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,7 @@
 static int watches(mc_job_t *job, int64_t now_ms)
 {
     const int status = mc_differ_ask(job, now_ms);
-    return status ? status : mc_waits_look(job, now_ms);
+    return status ? status : mc_limits_poll(job, now_ms);
 }
 
 static const mc_job_hooks_t of_jobs = {.differs = mc_differ_check,

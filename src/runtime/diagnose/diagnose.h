@@ -7,7 +7,7 @@
 
 #include "runtime/handle/handle.h"
 
-/* Of a job: its board of waits and its hooks. ERR_NO_MEMORY. */
+/* Of a job: what it publishes of its waits, and its hooks. ERR_NO_MEMORY. */
 int mc_diagnose_open_job(mc_job_t *job);
 void mc_diagnose_close_job(mc_job_t *job);
 

@@ -1,9 +1,9 @@
 #include "runtime/diagnose/differ.h"
 
 #include "job/monitor/monitor.h"
-#include "runtime/diagnose/board.h"
 #include "runtime/diagnose/describe.h"
 #include "runtime/diagnose/fingerprint.h"
+#include "runtime/diagnose/limits.h"
 #include "runtime/handle/request.h"
 
 #include <string.h>
@@ -40,7 +40,7 @@ static int fail_differs(const mc_job_t *job, int32_t other, const mc_wait_t *own
 /* Ranks that cannot be reached would be waited for. */
 static bool may_ask(const mc_job_t *job)
 {
-    return job->ask.rank && (!job->monitor || mc_monitor_is_joined(job->monitor));
+    return job->query.rank && (!job->monitor || mc_monitor_is_joined(job->monitor));
 }
 
 /* Returns the call of that number that a rank is in, where it is another one; else NULL. */
@@ -65,7 +65,7 @@ static bool is_due(const meshcoll_request_t *r, int64_t now)
 /* A rank that is stopped takes as long to ask; at the limit it is asked anyway. */
 static bool is_near_limit(const meshcoll_request_t *r, int64_t now)
 {
-    const int64_t limit = mc_waits_limit(r);
+    const int64_t limit = mc_limits_of(r);
     return limit > 0 && now - r->watched.moved >= limit - ASK_MS;
 }
 
@@ -109,7 +109,7 @@ int mc_differ_ask(const mc_job_t *job, int64_t now)
         own.still_ms = now - r->watched.moved;
         if (own.peer < 0)
             continue;
-        if (job->ask.rank(job->ask.context, own.peer, own.number, &at))
+        if (job->query.rank(job->query.context, own.peer, own.number, &at))
             break; /* it took its time; others are asked later */
         status = compare(job, &at, &own);
     }
@@ -137,7 +137,7 @@ static int tell_other(const mc_job_t *job, meshcoll_request_t *r, uint64_t other
     mc_waits_t at;
     mc_wait_t own;
     mc_wait_describe(r, &own);
-    if (may_ask(job) && !job->ask.rank(job->ask.context, rank, 0, &at))
+    if (may_ask(job) && !job->query.rank(job->query.context, rank, 0, &at))
         theirs = find_another(&at, &own);
     if (theirs && mc_tag_digest(theirs->digest) != mc_tag_digest(other))
         theirs = NULL;

@@ -9,7 +9,7 @@
  * sentence. For ranks that have waited for long. */
 int mc_differ_check(mc_job_t *job);
 /* Where nobody has sent: asks the rank that a run waits for whether it is in another call of that number, after a
- * second, and each time that the wait has doubled. To be called before mc_waits_look of the same time. */
+ * second, and each time that the wait has doubled. To be called before mc_limits_poll of the same time. */
 int mc_differ_ask(const mc_job_t *job, int64_t now);
 
 /* What a rank tells at a new connection, and what the two ends then say of it (hooks.h). */

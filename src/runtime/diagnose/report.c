@@ -1,6 +1,6 @@
 #include "runtime/diagnose/report.h"
 
-#include "runtime/diagnose/blame.h"
+#include "runtime/diagnose/verdict.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -174,16 +174,31 @@ static int print_lines(lines_t *l, FILE *out)
 
 /* Causes --------------------------------------------------------------------------------------------- */
 
-static int ask(void *context, int32_t rank, uint32_t number, mc_waits_t *answer)
+static const mc_waits_t *record_of(const mc_status_t *s, int32_t rank)
 {
-    (void)number;
-    const mc_status_t *const s = context;
     for (int32_t r = 0; r < s->n; r++)
-        if (s->rank[r].waits.rank == rank && s->rank[r].answered) {
-            *answer = s->rank[r].waits;
-            return 0;
-        }
-    return MESHCOLL_ERR_TRANSPORT;
+        if (s->rank[r].waits.rank == rank && s->rank[r].answered)
+            return &s->rank[r].waits;
+    return NULL;
+}
+
+static mc_verdict_t verdict_of(const mc_status_t *s, const mc_wait_t *wait)
+{
+    return mc_verdict_of(wait, record_of(s, wait->peer));
+}
+
+/* What the rank does at which a wait ends, through ranks that wait, too; WAITS: they wait for one another. One that
+ * is late may only get no core: where it waited last for a rank that does not answer, that is the one. */
+static mc_verdict_t find_end(const mc_status_t *s, const mc_wait_t *wait)
+{
+    mc_verdict_t v = verdict_of(s, wait);
+    for (int32_t i = 0; i < s->n && v.kind == MC_PEER_WAITS; i++)
+        v = verdict_of(s, &v.own);
+    mc_verdict_t behind = v;
+    for (int32_t i = 0; i < s->n && v.kind == MC_PEER_LATE; i++)
+        if (behind.kind == MC_PEER_LATE || behind.kind == MC_PEER_WAITS)
+            behind = verdict_of(s, &behind.own);
+    return behind.kind == MC_PEER_SILENT ? behind : v;
 }
 
 typedef struct {
@@ -192,17 +207,35 @@ typedef struct {
     bool has_circle;
 } causes_t;
 
-static void add_cause(const mc_blame_t *blame, causes_t *c)
+/* Of a rank in it, from the lowest one on. */
+static void print_circle(const mc_status_t *s, const mc_verdict_t *in, mc_text_t *text)
+{
+    mc_verdict_t first = *in, v = *in;
+    for (int32_t i = 0; i < s->n; i++) {
+        v = verdict_of(s, &v.own);
+        if (v.wait.known_as < first.wait.known_as)
+            first = v;
+    }
+    const int32_t lowest = first.wait.known_as;
+    mc_text_add(text, "ranks wait for one another: rank %" PRId32, lowest);
+    for (v = first; v.own.known_as != lowest; v = verdict_of(s, &v.own))
+        mc_text_add(text, " for %" PRId32 ", %" PRId32, v.own.known_as, v.own.known_as);
+    mc_text_add(text, " for %" PRId32 "; all ranks must make the same calls in the same order",
+                lowest);
+}
+
+static void add_cause(const mc_status_t *s, const mc_verdict_t *v, causes_t *c)
 {
     char text[MC_WAIT_TEXT];
     mc_text_t t = mc_text(text, sizeof text);
-    mc_blame_t b = *blame;
-    b.n = b.kind == MC_BLAME_CIRCLE ? b.n : 1; /* without the chain that leads there */
-    if (c->n == MOST_CAUSES || b.kind == MC_BLAME_BUSY || b.kind == MC_BLAME_FAR ||
-        (b.kind == MC_BLAME_CIRCLE && c->has_circle))
+    const bool circle = v->kind == MC_PEER_WAITS;
+    if (c->n == MOST_CAUSES || v->kind == MC_PEER_BUSY || (circle && c->has_circle))
         return;
-    c->has_circle = c->has_circle || b.kind == MC_BLAME_CIRCLE;
-    mc_blame_print(&b, &t);
+    c->has_circle |= circle;
+    if (circle)
+        print_circle(s, v, &t);
+    else
+        mc_verdict_print(v, &t);
     for (int i = 0; i < c->n; i++)
         if (strcmp(c->text[i], text) == 0)
             return;
@@ -211,15 +244,16 @@ static void add_cause(const mc_blame_t *blame, causes_t *c)
 
 static int print_causes(const mc_status_t *s, FILE *out)
 {
-    const mc_ask_t all = {ask, (void *)s};
     causes_t *const causes = calloc(1, sizeof *causes);
-    mc_blame_t b;
     if (!causes)
         return mc_fail_memory("a report");
-    for (int32_t r = 0; r < s->n; r++)
-        if (s->rank[r].answered && s->rank[r].waits.n > 0 &&
-            mc_blame_find(&s->rank[r].waits, &s->rank[r].waits.wait[0], &all, &b))
-            add_cause(&b, causes);
+    for (int32_t r = 0; r < s->n; r++) {
+        const mc_wait_t *const wait = &s->rank[r].waits.wait[0];
+        if (!s->rank[r].answered || s->rank[r].waits.n == 0 || wait->peer < 0)
+            continue;
+        const mc_verdict_t v = find_end(s, wait);
+        add_cause(s, &v, causes);
+    }
     for (int i = 0; i < causes->n; i++)
         fprintf(out, "%s%s\n", i == 0 ? "\ncause: " : "and ", causes->text[i]);
     free(causes);

@@ -21,7 +21,7 @@ struct mc_waits;
 typedef struct {
     int (*rank)(void *context, int32_t rank, uint32_t number, struct mc_waits *answer);
     void *context;
-} mc_ask_t;
+} mc_peer_query_t;
 
 /* The same on all ranks of a job, and of no other. Zero: none. */
 typedef struct {
@@ -74,9 +74,9 @@ struct mc_job {
     bool misses_peer;           /* the last look found a peer gone */
 
     const mc_job_hooks_t *hooks;
-    struct mc_board *board; /* what this rank waits for (runtime/waits) */
-    struct mc_serve *serve; /* tells meshcoll status; NULL: does not */
-    mc_ask_t ask;           /* rank is NULL: other ranks cannot be asked */
+    struct mc_published *waits; /* what this rank waits for (diagnose/publish.h) */
+    struct mc_serve *serve;     /* tells meshcoll status; NULL: does not */
+    mc_peer_query_t query;      /* rank is NULL: other ranks cannot be asked */
 
     /* Of all meshes: requests that run, the oldest first; of these, those to advance at the next poll, and
      * those that wait for a connection (progress/busy.h). */

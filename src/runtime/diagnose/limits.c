@@ -1,0 +1,121 @@
+#include "runtime/diagnose/limits.h"
+
+#include "runtime/diagnose/describe.h"
+#include "runtime/diagnose/publish.h"
+#include "runtime/diagnose/verdict.h"
+
+/* Between two looks at most this share of a limit counts as waiting: a rank that was elsewhere for
+ * long, or stopped, looks several times for what has come meanwhile before its limit is over. */
+enum { LIMIT_LOOKS = 4 };
+
+/* Longer limits are none: they would overflow. */
+enum { MOST_SECONDS = 1 << 30 };
+
+int mc_timeout_ms(double seconds, int64_t *ms)
+{
+    if (!(seconds >= 0))
+        return MESHCOLL_ERR_INVALID_ARG;
+    *ms = seconds > MOST_SECONDS ? 0 : (int64_t)(seconds * 1000 + 0.999);
+    return MESHCOLL_OK;
+}
+
+int64_t mc_limits_of(const meshcoll_request_t *r)
+{
+    return r->limit_ms == 0 ? r->mesh->timeout_ms : r->limit_ms < 0 ? 0 : r->limit_ms;
+}
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Counts the time since the last look at a running request. */
+static void watch(meshcoll_request_t *r, int64_t now)
+{
+    mc_watched_t *const w = &r->watched;
+    const uint64_t mark = mc_wait_mark(r);
+    const int64_t limit = mc_limits_of(r);
+    if (w->looked == 0)
+        *w = (mc_watched_t){.looked = now, .moved = now, .mark = mark};
+    int64_t passed = smaller(now - w->looked, MC_WAITS_FRESH_MS);
+    if (limit > 0)
+        passed = smaller(passed, limit / LIMIT_LOOKS + 1);
+    /* nobody waits for the barrier of a lead but runs that its lead holds back */
+    w->waited = r->lead && !r->lead->shut ? 0 : w->waited + passed;
+    w->moved = mark == w->mark ? w->moved : now;
+    w->mark = mark;
+    w->looked = now;
+}
+
+/* What this rank knows: the peer that it waits for itself. */
+static void print_peer(const mc_wait_t *wait, mc_text_t *text)
+{
+    if (wait->peer >= 0)
+        mc_wait_print_rank(wait->known_as, &wait->place, text);
+    else
+        mc_text_add(text, "%s", wait->awaits == MC_AWAITS_RECEIVE ? "a message" : "this rank");
+    mc_text_add(text, " was waited for too long");
+}
+
+__attribute__((noinline)) static bool answers(const mc_job_t *job, int32_t rank,
+                                              bool (*is)(const mc_waits_t *at))
+{
+    mc_waits_t at;
+    return !job->query.rank(job->query.context, rank, 0, &at) && is(&at);
+}
+
+/* The first rank that has not come to the end; -1: all have. */
+static int32_t find_absent(const mc_job_t *job)
+{
+    int32_t r = 0;
+    while (r < job->mesh.size && (r == job->rank || answers(job, r, mc_waits_to_destroy)))
+        r++;
+    return r < job->mesh.size ? r : -1;
+}
+
+/* Asks the rank that is waited for. false: it cannot be asked, or there is none. */
+__attribute__((noinline)) static bool find_verdict(const mc_job_t *job, const mc_wait_t *wait,
+                                                   mc_verdict_t *verdict)
+{
+    mc_waits_t at;
+    if (!job->query.rank || wait->peer < 0)
+        return false;
+    const int silent = job->query.rank(job->query.context, wait->peer, 0, &at);
+    *verdict = mc_verdict_of(wait, silent ? NULL : &at);
+    return true;
+}
+
+/* The rank that is waited for comes first: texts that pass on this one may cut its end. */
+static int fail_late(const mc_job_t *job, const meshcoll_request_t *r)
+{
+    char what[MC_WAIT_TEXT];
+    mc_verdict_t verdict;
+    mc_text_t text = mc_text(what, sizeof what);
+    mc_wait_t wait;
+    mc_wait_describe(r, &wait);
+    wait.still_ms = r->watched.looked - r->watched.moved;
+    if (job->query.rank && wait.kind == MC_WAIT_DESTROY)
+        mc_wait_set_root_peer(r->mesh, find_absent(job), &wait);
+    if (find_verdict(job, &wait, &verdict))
+        mc_verdict_print(&verdict, &text);
+    else
+        print_peer(&wait, &text);
+    mc_text_add(&text, "; time limit of %.3g s: ", (double)mc_limits_of(r) / 1000);
+    mc_wait_print(&wait, MC_WAIT_SHORT, &text);
+    return mc_fail(MESHCOLL_ERR_TIMEOUT, "%s", what);
+}
+
+int mc_limits_poll(mc_job_t *job, int64_t now)
+{
+    const meshcoll_request_t *late = NULL;
+    for (meshcoll_request_t *r = mc_request_in_flight(job->running.first); r;
+         r = mc_request_next(r)) {
+        if (!mc_waits_are_of(r))
+            continue;
+        watch(r, now);
+        if (!late && mc_limits_of(r) > 0 && r->watched.waited >= mc_limits_of(r))
+            late = r;
+    }
+    mc_waits_publish(job, now);
+    return late ? fail_late(job, late) : MESHCOLL_OK;
+}

@@ -1,0 +1,223 @@
+#include "runtime/diagnose/publish.h"
+
+#include "runtime/diagnose/describe.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* A wait. Its times are those of this machine's clock, in ms. */
+typedef struct {
+    mc_wait_t wait;
+    int64_t at, moved;
+    const meshcoll_request_t *of;
+    bool stays; /* it has failed */
+} entry_t;
+
+typedef struct mc_published {
+    pthread_mutex_t lock;
+    int64_t looked;                          /* 0: it was not published yet */
+    const meshcoll_t *mesh[MC_WAITS_MESHES]; /* more are left out */
+    int32_t broken[MC_WAITS_MESHES];         /* by mesh: the status of its failure; else 0 */
+    int32_t n_meshes, n, n_more;
+    entry_t entry[MC_WAITS_REQUESTS];
+} published_t;
+
+/* Meshes ----------------------------------------------------------------------------------------- */
+
+int mc_waits_open(mc_job_t *job)
+{
+    published_t *const p = calloc(1, sizeof *p);
+    if (!p)
+        return mc_fail_memory("a record of waits");
+    pthread_mutex_init(&p->lock, NULL);
+    job->waits = p;
+    return MESHCOLL_OK;
+}
+
+void mc_waits_close(mc_job_t *job)
+{
+    pthread_mutex_destroy(&job->waits->lock);
+    free(job->waits);
+    job->waits = NULL;
+}
+
+void mc_waits_join(const meshcoll_t *h)
+{
+    published_t *const p = h->job->waits;
+    pthread_mutex_lock(&p->lock);
+    if (p->n_meshes < MC_WAITS_MESHES) {
+        p->broken[p->n_meshes] = MESHCOLL_OK;
+        p->mesh[p->n_meshes++] = h;
+    }
+    pthread_mutex_unlock(&p->lock);
+}
+
+/* Removes the entries that do not stay. */
+static void remove_entries(published_t *p)
+{
+    int32_t n = 0;
+    for (int32_t i = 0; i < p->n; i++)
+        if (p->entry[i].stays)
+            p->entry[n++] = p->entry[i];
+    p->n = n;
+}
+
+static void remove_mesh(published_t *p, const meshcoll_t *h)
+{
+    int32_t i = 0;
+    while (i < p->n_meshes && p->mesh[i] != h)
+        i++;
+    if (i == p->n_meshes)
+        return;
+    p->n_meshes--;
+    for (; i < p->n_meshes; i++) {
+        p->mesh[i] = p->mesh[i + 1];
+        p->broken[i] = p->broken[i + 1];
+    }
+}
+
+void mc_waits_leave(const meshcoll_t *h)
+{
+    published_t *const p = h->job->waits;
+    pthread_mutex_lock(&p->lock);
+    remove_mesh(p, h);
+    pthread_mutex_unlock(&p->lock);
+}
+
+/* Requests --------------------------------------------------------------------------------------- */
+
+static void publish(const mc_job_t *job, const meshcoll_request_t *r, int64_t now)
+{
+    published_t *const p = job->waits;
+    if (p->n == MC_WAITS_REQUESTS) {
+        p->n_more++;
+        return;
+    }
+    entry_t *const e = &p->entry[p->n++];
+    *e = (entry_t){.at = now, .moved = r->watched.moved, .of = r};
+    mc_wait_describe(r, &e->wait);
+    e->wait.waited_ms = r->watched.waited;
+}
+
+void mc_waits_publish(const mc_job_t *job, int64_t now)
+{
+    published_t *const p = job->waits;
+    pthread_mutex_lock(&p->lock);
+    remove_entries(p);
+    p->looked = now;
+    p->n_more = 0;
+    for (const meshcoll_request_t *r = mc_request_in_flight(job->running.first); r;
+         r = mc_request_next(r))
+        if (mc_waits_are_of(r))
+            publish(job, r, now);
+    pthread_mutex_unlock(&p->lock);
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static bool is_fresh(const entry_t *e, int64_t now)
+{
+    return e->stays || now - e->at <= MC_WAITS_FRESH_MS;
+}
+
+/* All fail as one. */
+static void mark_broken(published_t *p, int status)
+{
+    for (int32_t i = 0; i < p->n_meshes; i++)
+        p->broken[i] = status;
+}
+
+void mc_waits_break(const mc_job_t *job)
+{
+    published_t *const p = job->waits;
+    const int64_t now = now_ms();
+    pthread_mutex_lock(&p->lock);
+    mark_broken(p, job->broken);
+    for (int32_t i = 0; i < p->n; i++)
+        p->entry[i].stays = is_fresh(&p->entry[i], now);
+    pthread_mutex_unlock(&p->lock);
+}
+
+void mc_waits_forget(const meshcoll_request_t *ended)
+{
+    published_t *const p = ended->mesh->job->waits;
+    int32_t n = 0;
+    pthread_mutex_lock(&p->lock);
+    for (int32_t i = 0; i < p->n; i++)
+        if (p->entry[i].stays || p->entry[i].of != ended)
+            p->entry[n++] = p->entry[i];
+    p->n = n;
+    pthread_mutex_unlock(&p->lock);
+}
+
+/* Copying ---------------------------------------------------------------------------------------- */
+
+/* The digest of a call, if it is one of the last that were made; 0: not known. */
+static uint32_t digest_of(const meshcoll_t *h, uint32_t n_calls, uint32_t number)
+{
+    const uint64_t made =
+        atomic_load_explicit(&h->made[number % MC_MADE_CALLS], memory_order_relaxed);
+    const uint32_t back = (n_calls - 1 - number) % MC_TAG_CALLS;
+    const uint32_t more = (uint32_t)(made >> 32) - (n_calls - back);
+    const bool is_it = number == (uint16_t)(made >> 16) && more < MC_MADE_CALLS;
+    return back < MC_MADE_CALLS && is_it ? (uint16_t)made : 0;
+}
+
+static void copy_meshes(const published_t *p, uint32_t number, mc_waits_t *copy)
+{
+    for (int32_t i = 0; i < p->n_meshes; i++) {
+        const meshcoll_t *const h = p->mesh[i];
+        const uint32_t n_calls = atomic_load_explicit(&h->n_calls, memory_order_relaxed);
+        copy->mesh[copy->n_meshes++] = (mc_waits_mesh_t){
+            .id = mc_wait_part(h),
+            .n_calls = n_calls,
+            .digest = digest_of(h, n_calls, number),
+            .n_persistent = atomic_load_explicit(&h->n_persistent, memory_order_relaxed),
+            .broken = p->broken[i]};
+    }
+}
+
+static void copy_entries(const published_t *p, int64_t now, mc_waits_t *copy)
+{
+    for (int32_t i = 0; i < p->n; i++) {
+        const entry_t *const e = &p->entry[i];
+        if (!is_fresh(e, now)) {
+            if (!copy->has_last && e->wait.peer >= 0)
+                copy->last = e->wait;
+            copy->has_last = copy->has_last || e->wait.peer >= 0;
+            continue;
+        }
+        mc_wait_t *const w = &copy->wait[copy->n++];
+        *w = e->wait;
+        w->still_ms = (e->stays ? e->at : now) - e->moved;
+        w->age_ms = now - e->at;
+    }
+    copy->n_more = copy->n == MC_WAITS_REQUESTS ? p->n_more : 0;
+}
+
+bool mc_waits_copy(const mc_job_t *job, uint32_t number, mc_waits_t *copy)
+{
+    const int64_t now = now_ms();
+    published_t *const p = job->waits;
+    *copy = (mc_waits_t){.rank = job->rank,
+                         .known_as = mc_comm_rank_of(&job->order, job->rank),
+                         .size = job->mesh.size,
+                         .pid = (int32_t)getpid(),
+                         .place = mc_wait_place(job, job->rank)};
+    if (gethostname(copy->host, sizeof copy->host - 1))
+        memcpy(copy->host, "?", 2);
+    pthread_mutex_lock(&p->lock);
+    copy->looked_ms = p->looked ? now - p->looked : -1;
+    copy_meshes(p, number, copy);
+    copy_entries(p, now, copy);
+    pthread_mutex_unlock(&p->lock);
+    return true;
+}
