@@ -1,5 +1,5 @@
 /* --timeline: records one run of each strategy and gathers the steps of all ranks on rank 0. */
-#include "timeline.h"
+#include "trace_file.h"
 
 #include "runtime/request/request.h"
 

@@ -1,5 +1,5 @@
 /* Relations in a timeline: the two ends of a message, concurrent messages, busy links. */
-#include "timeline.h"
+#include "trace.h"
 
 #include <stdlib.h>
 

@@ -3,8 +3,9 @@
  * thread per dimension and direction, more where messages overlap, and one for local work. Times are
  * microseconds. docs/bench.md lists the fields.
  */
+#include "trace_file.h"
+
 #include "runtime/handle/handle.h"
-#include "timeline.h"
 
 #include <errno.h>
 #include <jansson.h>

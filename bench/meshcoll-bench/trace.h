@@ -1,6 +1,6 @@
-/* --timeline: the steps of one run of a strategy, gathered on rank 0. */
-#ifndef BENCH_TIMELINE_H
-#define BENCH_TIMELINE_H
+/* A trace: the steps of one run of a strategy on all ranks, for --timeline. */
+#ifndef BENCH_TRACE_H
+#define BENCH_TRACE_H
 
 #include "bench.h"
 
@@ -34,11 +34,9 @@ typedef struct {
     int n_boxes;
 } trace_t;
 
-/* trace.c: sets `from` and `row` of events, busy and both. */
+/* Sets `from` and `row` of events, busy and both. */
 void trace_finish(const bench_t *bench, trace_t *trace);
 void trace_free(trace_t *trace);
-/* trace_file.c: Chrome's trace format. */
-void trace_write(const bench_t *bench, const meta_t *meta, const trace_t *trace, const char *path);
 
 static inline bool event_sends(const event_t *e)
 {
