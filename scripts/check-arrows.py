@@ -26,8 +26,9 @@ TRANSPORT = ["transport", "transport/shm/bytes", "transport/shm"]
 # room -> rooms whose headers it may include, besides its own and the public ones; each may use all before it
 RUNTIME = ["runtime/element", "runtime/bind", "runtime/place", "runtime/state", "runtime/pace", "runtime/execute",
            "runtime/choose", "runtime/handle", "runtime/progress", "runtime/connect", "runtime/request",
-           "runtime/message", "gpu/proxy", "gpu/mesh", "gpu/launch", "runtime/check", "runtime/call",
-           "runtime/diagnose", "runtime/api", "runtime/jobs", "runtime/create", "runtime/family"]
+           "runtime/message", "runtime/check", "runtime/call", "runtime/diagnose", "runtime/api", "runtime/jobs",
+           "runtime/create", "runtime/family"]
+GPU = ["gpu/proxy", "gpu/mesh", "gpu/launch", "gpu/call"]
 MAY = {
     "base": [],
     "base/system": ["base"],
@@ -59,8 +60,8 @@ MAY["gpu/kernel"] = ["gpu/program", "runtime/element"]
 MAY["gpu/cuda"] = ["base"]
 MAY["gpu/stream"] = [*MAY["gpu/program"], "gpu/program", "gpu/cuda"]
 MAY["gpu/route"] = [*MAY["gpu/program"], "gpu/program", "transport"]
-for room in RUNTIME[RUNTIME.index("runtime/handle"):]:
-    MAY[room] += ["gpu/program", "gpu/cuda", "gpu/stream", "gpu/route"]
+for i, room in enumerate(GPU):      # on top of the runtime's calls; the runtime includes none of them
+    MAY[room] = [*MAY["runtime/api"], "gpu/program", "gpu/cuda", "gpu/stream", "gpu/route", *GPU[:i]]
 MAY["runtime/state"] = CORE + TRANSPORT + ["compose/pace", "runtime/bind"]
 MAY["runtime/pace"] = [*MAY["runtime/state"], "runtime/state"]
 MAY["runtime/execute"] = [*MAY["runtime/pace"], "compose/algorithms", "runtime/element", "runtime/pace"]

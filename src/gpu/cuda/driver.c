@@ -104,3 +104,21 @@ int mc_cuda_status(mc_cu_result_t result, const char *what)
     return mc_fail(MESHCOLL_ERR_DEVICE, "the GPU's driver could not %s: %s (%u)%s%s", what,
                    name ? name : "error", result, text ? ": " : "", text ? text : "");
 }
+
+int mc_cuda_pinned(size_t bytes, void **at, mc_cu_address_t *address)
+{
+    void *made = NULL;
+    int status =
+        mc_cuda_status(cuda.host_alloc(&made, bytes, MC_CU_HOST_PORTABLE | MC_CU_HOST_MAPPED),
+                       "allocate pinned memory");
+    if (status)
+        return status;
+    status = mc_cuda_status(cuda.host_address(address, made, 0), "map pinned memory");
+    if (status) {
+        cuda.host_free(made);
+        return status;
+    }
+    memset(made, 0, bytes);
+    *at = made;
+    return MESHCOLL_OK;
+}

@@ -36,4 +36,8 @@ int mc_cuda_check_streams(void);
 /* OK for 0, else ERR_DEVICE with a sentence: "a GPU cannot `what`: CUDA_ERROR_…". */
 int mc_cuda_status(mc_cu_result_t result, const char *what);
 
+/* Memory of the host that the processor and devices both use, zeroed; *address is how devices see it. A context is
+ * current. ERR_DEVICE. The caller frees it by host_free. */
+int mc_cuda_pinned(size_t bytes, void **at, mc_cu_address_t *address);
+
 #endif

@@ -96,7 +96,7 @@ static int launch_captured(meshcoll_t *h, mc_gpu_program_t *p, const mc_gpu_plac
                        "outside of the capture");
     const int status = launch_program(h, p, at);
     p->captured = p->captured || !status;
-    h->captured = h->captured || !status;
+    h->gpu->captured = h->gpu->captured || !status;
     if (h->hooks.took && !status)
         h->hooks.took(h, at->record, -1);
     return status;

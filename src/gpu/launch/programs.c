@@ -16,7 +16,7 @@
 /* Finding ----------------------------------------------------------------------------------------- */
 
 static bool serves(const mc_gpu_program_t *p, const meshcoll_args_t *a, const mc_ranked_t *choice,
-                   const struct meshcoll_registration *window)
+                   const mc_gpu_window_t *window)
 {
     return !p->tables && p->collective == a->collective && p->datatype == a->datatype &&
            p->op == a->op && p->root == a->root && p->count == a->count && p->window == window &&
@@ -30,7 +30,7 @@ static bool has_tables(const meshcoll_args_t *a)
 
 /* Moves it to the front. */
 static mc_gpu_program_t *find(mc_gpu_t *gpu, const meshcoll_args_t *a, const mc_ranked_t *choice,
-                              const struct meshcoll_registration *window)
+                              const mc_gpu_window_t *window)
 {
     if (has_tables(a))
         return NULL;
@@ -85,7 +85,7 @@ static void sweep(mc_gpu_t *gpu)
 }
 
 /* A graph that still has one may not be launched any more. */
-int mc_gpu_programs_drop(mc_gpu_t *gpu, const struct meshcoll_registration *window)
+int mc_gpu_programs_drop(mc_gpu_t *gpu, const mc_gpu_window_t *window)
 {
     for (const mc_gpu_program_t *p = gpu->programs; p; p = p->next)
         if (p->window == window && p->held)
@@ -121,7 +121,7 @@ typedef struct {
     const meshcoll_args_t *args;
     const mc_strategy_t *strategy;
     const mc_passing_t *passing;
-    const struct meshcoll_registration *window;
+    const mc_gpu_window_t *window;
     bool by_comm;
     mc_plan_t *plan;
     mc_binding_t binding;
@@ -420,7 +420,7 @@ static int fill_call(const making_t *m, mc_gpu_program_t *p)
                            .ranks = p->lowered->ranks,
                            .lanes = m->window && !ll ? 2 * p->lowered->n_peers : 0,
                            .scalar = {p->lowered->scalar[0], p->lowered->scalar[1]},
-                           .abort_word = (const uint32_t *)(uintptr_t)h->job->gpu_alarm->address,
+                           .abort_word = (const uint32_t *)(uintptr_t)h->job->gpu->alarm.address,
                            .report = (mc_device_report_t *)(uintptr_t)h->gpu->report_address,
                            .program = p->number};
     memcpy(p->call.marks, p->lowered->marks, sizeof p->call.marks);
@@ -450,7 +450,7 @@ int mc_gpu_program(meshcoll_t *h, const meshcoll_args_t *a, const mc_ranked_t *c
                    const mc_passing_t *passing, mc_gpu_program_t **program)
 {
     mc_gpu_t *const gpu = h->gpu;
-    const struct meshcoll_registration *const window = mc_gpu_window(h, a);
+    const mc_gpu_window_t *const window = mc_gpu_window(h, a);
     mc_gpu_program_t *p = find(gpu, a, choice, window);
     if (p) {
         *program = p;

@@ -23,7 +23,7 @@ typedef struct mc_gpu_program {
     size_t count;
     bool in_place, tables;
     mc_strategy_t strategy;
-    const struct meshcoll_registration *window; /* that OUT lies in; NULL: none */
+    const mc_gpu_window_t *window; /* that OUT lies in; NULL: none */
 
     mc_device_program_t *lowered;
     mc_gpu_memory_t *memory;    /* its runs, then its ends of lanes; NULL: it has none */
@@ -50,7 +50,7 @@ int mc_gpu_program(meshcoll_t *h, const meshcoll_args_t *args, const mc_ranked_t
 const mc_gpu_program_t *mc_gpu_program_find(const mc_gpu_t *gpu, uint32_t number);
 
 /* Frees those of a registration; ERR_INVALID_ARG with a sentence where a request needs one. */
-int mc_gpu_programs_drop(mc_gpu_t *gpu, const struct meshcoll_registration *window);
+int mc_gpu_programs_drop(mc_gpu_t *gpu, const mc_gpu_window_t *window);
 /* Frees all; their memory of the GPU becomes spare. */
 void mc_gpu_programs_free(mc_gpu_t *gpu);
 

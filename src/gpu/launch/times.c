@@ -37,10 +37,10 @@ static void collect(const meshcoll_t *h)
     }
 }
 
-static void collect_all(const meshcoll_t *h)
+void mc_gpu_times_collect(const meshcoll_t *h)
 {
     mc_gpu_visit_t visit;
-    if (!h->gpu || !h->gpu->times || mc_gpu_enter(h->gpu, &visit))
+    if (!h->gpu->times || mc_gpu_enter(h->gpu, &visit))
         return;
     collect(h);
     mc_gpu_leave(&visit);
@@ -56,7 +56,6 @@ int mc_gpu_record(meshcoll_t *h, const meshcoll_args_t *a, const mc_ranked_t *ch
         h->gpu->times = calloc(1, sizeof *h->gpu->times);
     if (!h->gpu->times)
         return mc_fail_memory("times of launches");
-    h->hooks.collect = collect_all;
     const mc_on_gpu_t gpu = how(p);
     return h->hooks.on_gpu(h, a, &choice->strategy, &gpu, call);
 }

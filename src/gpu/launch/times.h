@@ -30,6 +30,9 @@ mc_gpu_timed_t *mc_gpu_times_begin(const meshcoll_t *h, struct mc_call *call,
                                    mc_cu_stream_t stream);
 void mc_gpu_times_end(const meshcoll_t *h, mc_gpu_timed_t *timed, mc_cu_stream_t stream);
 
+/* Stores the times of launches that are complete. */
+void mc_gpu_times_collect(const meshcoll_t *h);
+
 /* `leaves`: not the driver's events. */
 void mc_gpu_times_free(mc_gpu_t *gpu, bool leaves);
 

@@ -10,19 +10,10 @@
 #define MC_GPU_GPU_H
 
 #include "gpu/cuda/driver.h"
-#include "gpu/cuda/kind.h"
 #include "gpu/mesh/arena.h"
 #include "gpu/program/program.h"
 #include "gpu/proxy/proxy.h"
 #include "job/monitor/news.h"
-#include "runtime/handle/request.h"
-
-/* What ends the kernels of a family: a word in pinned memory, which the monitor's board sets. */
-typedef struct mc_gpu_alarm {
-    _Atomic uint32_t *word;
-    mc_cu_address_t address; /* as kernels see it */
-    mc_cu_context_t context; /* that it was allocated in */
-} mc_gpu_alarm_t;
 
 /* Memory of the GPU, a member of a list. It is not freed before the mesh: the driver may wait for all
  * that the GPU runs then, and so for kernels that wait for what this thread has not launched yet. */
@@ -35,6 +26,8 @@ typedef struct mc_gpu_memory {
 /* Of so many launches in flight, the last ones, it is noticed that another rank was refused the call; as
  * many refusals as a board keeps. */
 enum { MC_GPU_NUMBERS = MC_NEWS_REFUSALS };
+
+typedef struct mc_gpu_window mc_gpu_window_t;
 
 typedef struct mc_gpu {
     mc_cu_context_t context;
@@ -58,11 +51,15 @@ typedef struct mc_gpu {
 
     struct mc_gpu_times *times; /* of launches, for MESHCOLL_EXPLAIN; NULL: none */
 
-    struct meshcoll_registration *registrations; /* the newest first */
+    mc_gpu_window_t *registrations; /* the newest first */
+    bool captured;                  /* graphs hold calls of the mesh */
 
     struct mc_gpu_program *programs; /* the one used last first */
     uint32_t n_programs, next_program;
 } mc_gpu_t;
+
+/* What the job has; made when it is asked for first. NULL: no memory, with a sentence. */
+mc_gpu_job_t *mc_gpu_job(mc_job_t *job);
 
 /* Takes memory of at least so many bytes, spare or new; `what`: for the sentence. The context is
  * current. */
@@ -71,6 +68,8 @@ void mc_gpu_memory_return(mc_gpu_t *gpu, mc_gpu_memory_t *memory);
 /* Frees a list; `leaves`: not the GPU's memory. */
 void mc_gpu_memory_free(mc_gpu_memory_t **list, bool leaves);
 
+/* NULL is HOST, and so is everything where there is no libcuda. */
+mc_pointer_t mc_pointer(const void *at);
 /* The context that a buffer of a call was allocated in, else this thread's. */
 int mc_gpu_context(const mc_pointer_t *buffer, mc_cu_context_t *context);
 

@@ -2,7 +2,6 @@
 #include "gpu/mesh/open.h"
 
 #include "gpu/cuda/image.h"
-#include "gpu/cuda/pinned.h"
 #include "gpu/mesh/meeting.h"
 #include "gpu/mesh/signals.h"
 #include "gpu/mesh/window.h"
@@ -24,35 +23,30 @@ enum { BLOCKS_OF_TRACKS = 2 * BLOCKS, ARENA_OF_TRACKS = 4 * ARENA_BYTES };
 
 static int open_alarm(mc_job_t *job, mc_cu_context_t context)
 {
+    mc_gpu_job_t *const j = mc_gpu_job(job);
     void *word;
-    if (job->gpu_alarm)
+    if (!j)
+        return MESHCOLL_ERR_NO_MEMORY;
+    if (j->alarm.word)
         return MESHCOLL_OK;
-    mc_gpu_alarm_t *const alarm = calloc(1, sizeof *alarm);
-    if (!alarm)
-        return mc_fail_memory("an alarm for kernels");
-    const int status = mc_cuda_pinned(sizeof *alarm->word, &word, &alarm->address);
-    if (status) {
-        free(alarm);
+    const int status = mc_cuda_pinned(sizeof *j->alarm.word, &word, &j->alarm.address);
+    if (status)
         return status;
-    }
-    alarm->word = word;
-    alarm->context = context;
-    job->gpu_alarm = alarm;
-    mc_news_also(mc_monitor_board(job->monitor), alarm->word);
+    j->alarm.word = word;
+    j->alarm.context = context;
+    mc_news_also(mc_monitor_board(job->monitor), j->alarm.word);
     return MESHCOLL_OK;
 }
 
 /* Kernels of a mesh that failed may still look at it. */
-void mc_gpu_alarm_close(mc_job_t *job)
+void mc_gpu_alarm_free(const mc_job_t *job)
 {
+    const mc_gpu_job_t *const j = job->gpu;
     mc_gpu_visit_t visit;
-    mc_gpu_alarm_t *const alarm = job->gpu_alarm;
-    if (alarm && !job->broken && !mc_gpu_visit(alarm->context, &visit)) {
-        mc_cuda()->host_free((void *)alarm->word);
+    if (j->alarm.word && !job->broken && !mc_gpu_visit(j->alarm.context, &visit)) {
+        mc_cuda()->host_free((void *)j->alarm.word);
         mc_gpu_leave(&visit);
     }
-    free(alarm);
-    job->gpu_alarm = NULL;
 }
 
 /* Opening, before ranks meet ---------------------------------------------------------------------- */
@@ -387,7 +381,7 @@ static int map_signals(const mc_gpu_meeting_t *m, mc_gpu_t *gpu)
         if (r != l->rank)
             status = mc_gpu_signals_map(gpu->signals, r, &mc_gpu_note(m, r)->signals);
     return status ? status
-                  : mc_gpu_signals_watch(gpu->signals, m->mesh->job->gpu_alarm->word, gpu->report);
+                  : mc_gpu_signals_watch(gpu->signals, m->mesh->job->gpu->alarm.word, gpu->report);
 }
 
 /* Returns whether any two ranks go through memory of the host. */
@@ -494,7 +488,7 @@ bool mc_gpu_is_unmapped(const mc_gpu_t *gpu)
 
 static void unmap_all(mc_gpu_t *gpu)
 {
-    for (struct meshcoll_registration *w = gpu->registrations; w; w = w->next)
+    for (mc_gpu_window_t *w = gpu->registrations; w; w = w->next)
         mc_gpu_window_unmap(w, gpu->arena.layout.ranks);
     if (gpu->signals)
         mc_gpu_signals_unmap(gpu->signals);

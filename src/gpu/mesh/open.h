@@ -16,8 +16,7 @@ bool mc_gpu_is_unmapped(const mc_gpu_t *gpu);
 /* When all ranks have done that, frees what mc_gpu_open has made, and memory of programs; the context is current.
  * `leaves`: what peers or kernels may still use stays until the process ends. */
 void mc_gpu_free(const meshcoll_t *h, mc_gpu_t *gpu, bool leaves);
-/* At last, when its monitor is closed and all that was made from it is freed. Also where no call on device memory
- * succeeded, or only calls of sub-meshes. */
-void mc_gpu_alarm_close(mc_job_t *job);
+/* Of a job with `gpu`, at last. */
+void mc_gpu_alarm_free(const mc_job_t *job);
 
 #endif

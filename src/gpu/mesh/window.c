@@ -5,9 +5,9 @@
 
 #include <stdlib.h>
 
-const struct meshcoll_registration *mc_gpu_window(const meshcoll_t *h, const meshcoll_args_t *a)
+const mc_gpu_window_t *mc_gpu_window(const meshcoll_t *h, const meshcoll_args_t *a)
 {
-    const struct meshcoll_registration *w = h->gpu->registrations;
+    const mc_gpu_window_t *w = h->gpu->registrations;
     const mc_placement_t to = mc_moves[a->collective].to;
     if (!w || a->counts || a->in_counts || a->counts_at_root ||
         (to != MC_REPLICA && to != MC_DESTINATION))
@@ -22,7 +22,7 @@ const struct meshcoll_registration *mc_gpu_window(const meshcoll_t *h, const mes
     return NULL;
 }
 
-void mc_gpu_window_unmap(struct meshcoll_registration *w, int32_t ranks)
+void mc_gpu_window_unmap(mc_gpu_window_t *w, int32_t ranks)
 {
     for (int32_t r = 0; w->mapped && r < ranks; r++) {
         if (w->mapped[r])
@@ -31,9 +31,9 @@ void mc_gpu_window_unmap(struct meshcoll_registration *w, int32_t ranks)
     }
 }
 
-void mc_gpu_window_free(mc_gpu_t *gpu, struct meshcoll_registration *w)
+void mc_gpu_window_free(mc_gpu_t *gpu, mc_gpu_window_t *w)
 {
-    for (struct meshcoll_registration **at = &gpu->registrations; *at; at = &(*at)->next)
+    for (mc_gpu_window_t **at = &gpu->registrations; *at; at = &(*at)->next)
         if (*at == w) {
             *at = w->next;
             break;

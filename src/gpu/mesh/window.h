@@ -7,9 +7,9 @@
 
 #include "gpu/mesh/gpu.h"
 
-struct meshcoll_registration {
-    struct meshcoll_registration *next; /* of the mesh's */
-    meshcoll_t *mesh;
+struct mc_gpu_window {
+    struct meshcoll_registration is; /* first */
+    mc_gpu_window_t *next;           /* of the mesh's */
     uint32_t number; /* of the operation that registered it, the same on all ranks */
     char *buffer;    /* this rank's */
     size_t bytes;    /* the same on all ranks */
@@ -21,11 +21,11 @@ struct meshcoll_registration {
 /* The registration that OUT of a checked call lies in as a whole; NULL: none, or the call takes no
  * advantage of it: tables of counts may differ between ranks; not all ranks need have an OUT; and
  * one that is a block lies elsewhere on each rank where it is in place. */
-const struct meshcoll_registration *mc_gpu_window(const meshcoll_t *h, const meshcoll_args_t *args);
+const mc_gpu_window_t *mc_gpu_window(const meshcoll_t *h, const meshcoll_args_t *args);
 
 /* Closes what is mapped. The context is current. */
-void mc_gpu_window_unmap(struct meshcoll_registration *window, int32_t ranks);
+void mc_gpu_window_unmap(mc_gpu_window_t *window, int32_t ranks);
 /* Frees it, and takes it out of the list, if it is there. */
-void mc_gpu_window_free(mc_gpu_t *gpu, struct meshcoll_registration *window);
+void mc_gpu_window_free(mc_gpu_t *gpu, mc_gpu_window_t *window);
 
 #endif

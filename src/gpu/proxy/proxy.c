@@ -2,7 +2,6 @@
 #include "gpu/proxy/proxy.h"
 
 #include "base/system/descriptor.h"
-#include "gpu/cuda/pinned.h"
 #include "gpu/proxy/thread.h"
 #include "runtime/connect/connections.h"
 
@@ -46,7 +45,7 @@ static mc_proxy_t *make(mc_job_t *job, const mc_gpudirect_t *direct)
     if (p->wake >= 0 && p->address && p->address_bytes && p->peer)
         return p;
     mc_fail(MESHCOLL_ERR_NO_MEMORY, "a proxy could not be made: %s", strerror(errno));
-    job->proxy = p;
+    job->gpu->proxy = p;
     mc_proxy_close(job);
     return NULL;
 }
@@ -70,13 +69,13 @@ int mc_proxy_open(meshcoll_t *h)
 {
     mc_job_t *const job = h->job;
     mc_gpudirect_t direct;
-    int status = job->proxy ? MESHCOLL_OK : mc_gpudirect_find(&direct);
+    int status = job->gpu->proxy ? MESHCOLL_OK : mc_gpudirect_find(&direct);
     if (status)
         return status;
-    mc_proxy_t *const p = job->proxy ? job->proxy : make(job, &direct);
+    mc_proxy_t *const p = job->gpu->proxy ? job->gpu->proxy : make(job, &direct);
     if (!p)
         return MESHCOLL_ERR_NO_MEMORY;
-    job->proxy = p;
+    job->gpu->proxy = p;
     for (int32_t r = 0; r < h->mesh.size && !status; r++)
         if (mc_proxy_is_far(h, r))
             status = open_dim(p, mc_mesh_level(&job->mesh, job->rank, mc_root_rank(h, r)));
@@ -90,7 +89,7 @@ static bool moves_device_memory(const mc_proxy_t *p, int32_t dim)
 
 bool mc_proxy_is_direct(const meshcoll_t *h, mc_cu_context_t context)
 {
-    const mc_proxy_t *const p = h->job->proxy;
+    const mc_proxy_t *const p = h->job->gpu->proxy;
     bool moves = false;
     for (int32_t d = 0; d < h->job->mesh.ndims; d++)
         moves = moves || moves_device_memory(p, d);
@@ -100,19 +99,19 @@ bool mc_proxy_is_direct(const meshcoll_t *h, mc_cu_context_t context)
 size_t mc_proxy_address_bytes(const meshcoll_t *h)
 {
     const mc_job_t *const job = h->job;
-    return mc_transports_bytes(job->proxy->transport, job->mesh.ndims);
+    return mc_transports_bytes(job->gpu->proxy->transport, job->mesh.ndims);
 }
 
 void mc_proxy_address_pack(const meshcoll_t *h, char *at)
 {
     const mc_job_t *const job = h->job;
-    mc_transports_pack(job->proxy->transport, job->mesh.ndims, at);
+    mc_transports_pack(job->gpu->proxy->transport, job->mesh.ndims, at);
 }
 
 /* The first ones stay: those of the dimension that joins the two are among them. */
 int mc_proxy_address_keep(meshcoll_t *h, int32_t rank, const char *packed, size_t bytes)
 {
-    mc_proxy_t *const p = h->job->proxy;
+    mc_proxy_t *const p = h->job->gpu->proxy;
     const int32_t at = mc_root_rank(h, rank);
     if (p->address[at])
         return MESHCOLL_OK;
@@ -151,7 +150,7 @@ static void give(mc_proxy_t *p, mc_proxy_order_t *o)
 
 int mc_proxy_launch(mc_proxy_end_t *end, mc_schedule_t *schedule)
 {
-    mc_proxy_t *const p = end->mesh->job->proxy;
+    mc_proxy_t *const p = end->mesh->job->gpu->proxy;
     mc_proxy_order_t *const o = new_order(p);
     if (!o)
         return mc_fail_memory("a call on device memory");
@@ -220,14 +219,14 @@ static void free_memory(const mc_route_params_t *params)
 static void take_direct(mc_proxy_end_t *end, int32_t rank, mc_route_params_t *params)
 {
     const mc_job_t *const job = end->mesh->job;
-    const mc_gpudirect_t *const direct = &job->proxy->direct;
+    const mc_gpudirect_t *const direct = &job->gpu->proxy->direct;
     const size_t bytes = mc_route_slots_bytes(end->blocks, end->slot_bytes);
     const int32_t dim = mc_mesh_level(&job->mesh, job->rank, mc_root_rank(end->mesh, rank));
     mc_cu_address_t at;
     const char *why = NULL;
     if (direct->why_not)
         why = direct->why_not;
-    else if (!moves_device_memory(job->proxy, dim))
+    else if (!moves_device_memory(job->gpu->proxy, dim))
         why = "UCX does not move memory of GPUs here";
     else if (!end->direct)
         why = "the first call of this family of meshes was on another GPU";
@@ -300,9 +299,9 @@ static void leave(mc_proxy_t *p, mc_proxy_end_t *end)
 
 void mc_proxy_end_close(const meshcoll_t *h, mc_proxy_end_t *end, bool leaves)
 {
-    mc_proxy_t *const p = h->job->proxy;
     if (!end)
         return;
+    mc_proxy_t *const p = h->job->gpu->proxy;
     if (p && atomic_load(&end->given) > 0)
         leave(p, end);
     for (mc_route_t *r = end->routes, *next; r; r = next) {
@@ -343,7 +342,7 @@ static void close_transports(mc_proxy_t *p)
 
 void mc_proxy_close(mc_job_t *job)
 {
-    mc_proxy_t *const p = job->proxy;
+    mc_proxy_t *const p = job->gpu->proxy;
     if (!p)
         return;
     mc_proxy_thread_stop(p);
@@ -362,5 +361,5 @@ void mc_proxy_close(mc_job_t *job)
     if (p->wake >= 0)
         close(p->wake);
     free(p);
-    job->proxy = NULL;
+    job->gpu->proxy = NULL;
 }

@@ -19,6 +19,18 @@
 
 typedef struct mc_proxy_end mc_proxy_end_t;
 
+/* What a job has for calls on device memory. `alarm` ends the kernels of all its meshes: a word in pinned memory, NULL
+ * until it is made, that the monitor's board sets. */
+typedef struct mc_gpu_job {
+    struct {
+        _Atomic uint32_t *word;
+        mc_cu_address_t address; /* as kernels see it */
+        mc_cu_context_t context; /* that it was allocated in */
+    } alarm;
+    struct mc_proxy *proxy; /* NULL: none was needed */
+    struct mc_stage *spare; /* memory of the host (gpu/call/stage.h) */
+} mc_gpu_job_t;
+
 /* Is a rank of the mesh on another machine than this one? */
 bool mc_proxy_is_far(const meshcoll_t *h, int32_t rank);
 /* Is any rank of the mesh on another machine than another, on all ranks alike? */

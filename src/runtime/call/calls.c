@@ -1,11 +1,9 @@
 #include "runtime/call/calls.h"
 
-#include "gpu/launch/stage.h"
-#include "runtime/call/enqueue.h"
 #include "runtime/call/group.h"
 #include "runtime/call/init.h"
-#include "runtime/call/staged.h"
 #include "runtime/call/start.h"
+#include "runtime/check/kinds.h"
 #include "runtime/handle/args.h"
 #include "runtime/handle/digest.h"
 #include "runtime/progress/callback.h"
@@ -60,8 +58,7 @@ static int run_anew(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier
         return MESHCOLL_OK;
     }
     if (memory.on_device)
-        return mc_gpu_has_kernel(&asked.args) ? mc_device_call_run(h, &asked, &memory)
-                                              : mc_staged_call_run(h, &asked, &memory);
+        return h->job->device->run(h, &asked, &memory.buffer);
     status = mc_call_start(h, &asked, &r);
     return status ? status : complete(r);
 }

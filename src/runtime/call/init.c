@@ -1,8 +1,6 @@
 #include "runtime/call/init.h"
 
-#include "gpu/launch/stage.h"
-#include "runtime/call/enqueue.h"
-#include "runtime/call/staged.h"
+#include "runtime/check/kinds.h"
 #include "runtime/check/passing.h"
 #include "runtime/handle/args.h"
 #include "runtime/handle/digest.h"
@@ -35,9 +33,11 @@ static int refuse(meshcoll_t *h, mc_numbers_t number, int status)
     return mc_call_refused(h, &(mc_refused_t){number, true, false}, status);
 }
 
-static int init(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier, mc_numbers_t number,
-                meshcoll_request_t **request)
+int mc_init_checked(meshcoll_t *h, const mc_asked_t *asked, meshcoll_request_t **request)
 {
+    const meshcoll_args_t *const a = &asked->args;
+    const bool is_barrier = asked->is_barrier;
+    const mc_numbers_t number = asked->number;
     mc_ranked_t best;
     meshcoll_request_t *r;
     int status = mc_cache_choose(h, a, is_barrier, &best);
@@ -68,23 +68,6 @@ static int init(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier, mc_num
     return MESHCOLL_OK;
 }
 
-/* On device memory, but run on the host. */
-static int init_staged(meshcoll_t *h, const mc_asked_t *asked, const mc_call_memory_t *memory,
-                       meshcoll_request_t **request)
-{
-    meshcoll_args_t args = asked->args;
-    struct mc_stage *stage;
-    int status = mc_stage_take(h, &memory->buffer, &args, &stage);
-    if (status)
-        return refuse(h, asked->number, status);
-    status = init(h, &args, asked->is_barrier, asked->number, request);
-    if (status)
-        mc_stage_free(stage);
-    else
-        mc_staged_keep(*request, stage);
-    return status;
-}
-
 /* With buffers of either kind. */
 static int init_any(meshcoll_t *h, const mc_asked_t *asked, meshcoll_request_t **request)
 {
@@ -93,9 +76,8 @@ static int init_any(meshcoll_t *h, const mc_asked_t *asked, meshcoll_request_t *
     if (status)
         return refuse(h, asked->number, status);
     if (memory.on_device && asked->args.count > 0)
-        return mc_gpu_has_kernel(&asked->args) ? mc_device_request(h, asked, &memory, request)
-                                               : init_staged(h, asked, &memory, request);
-    return init(h, &asked->args, asked->is_barrier, asked->number, request);
+        return h->job->device->init(h, asked, &memory.buffer, request);
+    return mc_init_checked(h, asked, request);
 }
 
 /* Numbers wrap; two requests with one number would take each other's messages. */

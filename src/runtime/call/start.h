@@ -6,7 +6,7 @@
 #include "runtime/request/numbers.h"
 
 /* A call: its checked arguments and its operation numbers. */
-typedef struct {
+typedef struct mc_asked {
     meshcoll_args_t args;
     const meshcoll_args_t *given; /* the caller's, unchecked; NULL: not to be remembered */
     bool is_barrier;

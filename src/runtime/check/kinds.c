@@ -2,6 +2,15 @@
 
 #include "runtime/handle/args.h"
 
+const char *mc_memory_kind_name(mc_memory_kind_t kind)
+{
+    static const char *const name[] = {[MC_MEMORY_HOST] = "host memory",
+                                       [MC_MEMORY_REGISTERED] = "pinned host memory",
+                                       [MC_MEMORY_MANAGED] = "managed memory",
+                                       [MC_MEMORY_DEVICE] = "device memory"};
+    return (unsigned)kind < MC_COUNT(name) ? name[kind] : "?";
+}
+
 typedef struct {
     mc_pointer_t in, out;
     bool has_in, has_out;
@@ -15,9 +24,9 @@ static buffers_t ask(const meshcoll_t *h, const meshcoll_args_t *args)
     const mc_needs_t needs = mc_args_needs(h, &a);
     buffers_t b = {.has_in = needs.in > 0 && a.in, .has_out = needs.out > 0 && a.out};
     if (b.has_in)
-        b.in = mc_pointer(a.in);
+        b.in = mc_device_pointer(h->job->device, a.in);
     if (b.has_out)
-        b.out = mc_pointer(a.out);
+        b.out = mc_device_pointer(h->job->device, a.out);
     return b;
 }
 
@@ -54,7 +63,7 @@ int mc_call_memory_ask(const meshcoll_t *h, const meshcoll_args_t *args, mc_call
         return status;
     memory->on_device = is_device(b.has_in, &b.in) || is_device(b.has_out, &b.out);
     memory->buffer = is_device(b.has_in, &b.in) ? b.in : b.out;
-    return MESHCOLL_OK;
+    return memory->on_device ? mc_device_check_built(h->job->device) : MESHCOLL_OK;
 }
 
 int mc_call_memory_refuse(const meshcoll_t *h, const meshcoll_args_t *args, const char *what)
@@ -73,7 +82,7 @@ int mc_call_memory_need(const meshcoll_t *h, const meshcoll_args_t *args, mc_cal
 {
     const buffers_t b = ask(h, args);
     const bool bad_in = is_host(b.has_in, &b.in), bad = bad_in || is_host(b.has_out, &b.out);
-    int status = mc_cuda_check();
+    int status = h->job->device->check();
     if (!status && !bad)
         status = check_mixed(args, &b);
     if (status)

@@ -1,6 +1,5 @@
 #include "runtime/create/open.h"
 
-#include "gpu/cuda/driver.h"
 #include "runtime/diagnose/diagnose.h"
 #include "runtime/diagnose/limits.h"
 #include "runtime/jobs/jobs.h"
@@ -44,8 +43,8 @@ static int open_shared(const mc_mesh_t *mesh, int32_t rank, const mc_settings_t 
     mc_job_t *const j = calloc(1, sizeof *j);
     if (!j)
         return mc_fail_memory("a job");
-    mc_cuda_open();
     j->rank = rank;
+    j->device = mc_gpu_ops();
     j->mesh = *mesh;
     j->alarm = &mc_no_alarm;
     j->ended = mc_request_ended;

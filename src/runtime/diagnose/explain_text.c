@@ -430,8 +430,8 @@ int mc_explain_text(const meshcoll_t *h, char **text)
     report_t r = {.h = h, .e = h->explain, .out = open_memstream(&written, &bytes)};
     if (!r.out)
         return mc_fail_memory("a report");
-    if (h->hooks.collect)
-        h->hooks.collect(h);
+    if (h->gpu)
+        h->job->device->collect(h);
     const locale_t before = mc_number_enter();
     print_head(&r);
     int status = print_calls(&r);

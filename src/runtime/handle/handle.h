@@ -89,9 +89,7 @@ struct meshcoll {
     size_t *own_counts;           /* see mc_args_own_counts; NULL: none yet */
     struct mc_messages *messages; /* tagged messages; NULL: none so far */
     struct mc_explain *explain;   /* records for meshcoll_explain; NULL: none */
-    struct mc_gpu *gpu;           /* of calls on device memory; NULL: none was made */
-    bool captured;                /* graphs hold calls on device memory */
-    struct mc_stage *stages;      /* of calls on device memory that run on the host: spare ones */
+    struct mc_gpu *gpu; /* the device's (device.h); NULL: no call on device memory was made */
     mc_call_cache_t cache;
 };
 

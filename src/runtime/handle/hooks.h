@@ -42,11 +42,10 @@ typedef struct {
     void (*freed)(meshcoll_request_t *r);
 
     /* Calls on device memory: finds the record of one, NULL where there are too many; and a run of it took so long,
-     * negative: unknown. `collect`, set by them, stores the times of those that are complete. */
+     * negative: unknown. */
     int (*on_gpu)(meshcoll_t *h, const meshcoll_args_t *args, const mc_strategy_t *strategy,
                   const mc_on_gpu_t *gpu, struct mc_call **record);
     void (*took)(const meshcoll_t *h, struct mc_call *record, double seconds);
-    void (*collect)(const meshcoll_t *h);
 
     /* Compares a call with those of the other ranks, by an operation with that number (0: not this one): the request
      * is held until that has ended, or this rank waits for it. ERR_MISMATCH. */

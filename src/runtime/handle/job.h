@@ -7,6 +7,7 @@
 #define MC_HANDLE_JOB_H
 
 #include "mesh/mesh.h"
+#include "runtime/handle/device.h"
 #include "runtime/handle/family.h"
 #include "runtime/place/boxes.h"
 #include "runtime/place/settings.h"
@@ -88,8 +89,8 @@ struct mc_job {
 
     struct mc_talk *talk;                  /* where headers arrive; NULL: nobody listens yet */
     uint32_t (*move_messages)(mc_job_t *); /* after each poll; NULL: none so far */
-    struct mc_gpu_alarm *gpu_alarm;        /* ends kernels of its meshes; NULL: none */
-    struct mc_proxy *proxy;                /* sends for kernels to other machines; NULL: none */
+    const mc_device_ops_t *device;
+    struct mc_gpu_job *gpu; /* the device's; NULL: none was needed */
 };
 
 #endif

@@ -1,8 +1,5 @@
 #include "runtime/jobs/close.h"
 
-#include "gpu/launch/close.h"
-#include "gpu/mesh/open.h"
-#include "gpu/proxy/proxy.h"
 #include "job/monitor/monitor.h"
 #include "runtime/call/group.h"
 #include "runtime/connect/greet.h"
@@ -67,7 +64,8 @@ static uint32_t free_own(meshcoll_t *h)
     mc_messages_free(h);
     mc_lead_close(h);
     const uint32_t n = give_up(h->all);
-    mc_gpu_close(h);
+    if (h->gpu)
+        h->job->device->close(h);
     mc_diagnose_close(h);
     mc_links_free(&h->links);
     free(h->own_counts);
@@ -96,7 +94,8 @@ static void close_shared(mc_job_t *job)
 {
     mc_threads_close(job);
     mc_busy_leave(job);
-    mc_proxy_close(job);
+    if (job->gpu)
+        job->device->stop(job);
     mc_serve_stop(job);
     mc_monitor_close(job->monitor);
     mc_serve_close(job);
@@ -116,7 +115,8 @@ void mc_job_free(mc_job_t *job)
         mc_cache_clear(h);
         n += free_own(h);
     }
-    mc_gpu_alarm_close(job);
+    if (job->gpu)
+        job->device->free(job);
     mc_talk_free(job);
     mc_diagnose_close_job(job);
     free(job->family);
@@ -395,11 +395,14 @@ static void destroy_last(meshcoll_t *mesh, bool dropped)
  * mesh and not destroyed, ranks know different parts. */
 static void settle_gpu(meshcoll_t *mesh)
 {
+    const mc_device_ops_t *const device = mesh->job->device;
     mc_lock(mesh);
-    mc_gpu_await_all(mesh);
+    for (meshcoll_t *h = mesh->job->meshes; h; h = h->next)
+        if (h->gpu && mc_mesh_is_of(h, mesh))
+            device->await(h);
     (void)mc_leave(mesh, MESHCOLL_OK);
     if (mesh->gpu && !mesh->job->broken && !mesh->group_open && !meshcoll_barrier(mesh))
-        mc_gpu_unmap(mesh);
+        device->unmap(mesh);
 }
 
 /* It was destroyed with the mesh that it was made from, if only from the caller's view; or it is the parent's of this

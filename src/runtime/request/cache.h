@@ -12,7 +12,6 @@
 #ifndef MC_REQUEST_CACHE_H
 #define MC_REQUEST_CACHE_H
 
-#include "gpu/cuda/kind.h"
 #include "runtime/request/request.h"
 
 /* All of a call but its count and buffers; ONCE: such calls do not find their request bound. */
@@ -72,9 +71,7 @@ static inline meshcoll_request_t *mc_cache_find(meshcoll_t *h, const meshcoll_ar
     }
     if (like)
         *first = like;
-    if (like && (mc_pointer_on_device(a->in) || mc_pointer_on_device(a->out)))
-        return NULL;
-    return like;
+    return like && mc_device_has(h->job->device, a->in, a->out) ? NULL : like;
 }
 
 /* The choice of a call, and where the cache has it. */

@@ -225,7 +225,7 @@ int mc_lead_refused(meshcoll_t *h, uint32_t number, bool persistent, int status)
     char why[400];
     mc_text_t text = mc_text(why, sizeof why);
     status = mc_failure_refused(h, number, persistent, status);
-    if (!h->captured || h->job->broken)
+    if (!h->gpu || !h->job->device->is_captured(h) || h->job->broken)
         return status;
     mc_text_add(&text, "%s", meshcoll_last_error());
     if (h->n_special > 0) /* a callback must not wait */

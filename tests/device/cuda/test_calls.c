@@ -2,7 +2,6 @@
 #include "ranks.h"
 #include "rig.h"
 
-#include "gpu/cuda/kind.h"
 #include "gpu/mesh/gpu.h"
 #include "support/strategies.h"
 

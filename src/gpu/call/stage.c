@@ -1,7 +1,10 @@
-#include "gpu/launch/stage.h"
+#include "gpu/call/stage.h"
 
 #include "gpu/launch/launch.h"
+#include "runtime/call/init.h"
 #include "runtime/handle/args.h"
+#include "runtime/request/leads.h"
+#include "runtime/request/request.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -13,7 +16,7 @@ typedef struct {
 } part_t;
 
 struct mc_stage {
-    struct mc_stage *next; /* in the mesh's list */
+    struct mc_stage *next; /* of the job's spare ones */
     mc_cu_context_t context;
     mc_cu_stream_t stream; /* waits for no other */
     char *memory;          /* of the host */
@@ -70,11 +73,9 @@ static int open_stage(mc_cu_context_t context, struct mc_stage **stage)
     return status;
 }
 
-void mc_stage_free(struct mc_stage *s)
+static void free_stage(struct mc_stage *s)
 {
     mc_gpu_visit_t visit;
-    if (!s)
-        return;
     if (mc_gpu_visit(s->context, &visit) == MESHCOLL_OK) {
         free_memory(s);
         (void)mc_cuda()->stream_destroy(s->stream);
@@ -107,9 +108,9 @@ static int place(struct mc_stage *s, const mc_needs_t *needs, meshcoll_args_t *a
     return MESHCOLL_OK;
 }
 
-static struct mc_stage *spare_of(meshcoll_t *h, mc_cu_context_t context)
+static struct mc_stage *spare_of(mc_gpu_job_t *job, mc_cu_context_t context)
 {
-    for (struct mc_stage **at = &h->stages, *s; (s = *at); at = &s->next)
+    for (struct mc_stage **at = &job->spare, *s; (s = *at); at = &s->next)
         if (s->context == context) {
             *at = s->next;
             return s;
@@ -117,43 +118,46 @@ static struct mc_stage *spare_of(meshcoll_t *h, mc_cu_context_t context)
     return NULL;
 }
 
-void mc_stage_return(meshcoll_t *h, struct mc_stage *s)
+static void give_back(mc_gpu_job_t *job, struct mc_stage *s)
 {
-    s->next = h->stages;
-    h->stages = s;
+    s->next = job->spare;
+    job->spare = s;
 }
 
-void mc_stages_close(meshcoll_t *h)
+void mc_stages_free(mc_gpu_job_t *job)
 {
-    for (struct mc_stage *s = h->stages, *next; s; s = next) {
+    for (struct mc_stage *s = job->spare, *next; s; s = next) {
         next = s->next;
-        mc_stage_free(s);
+        free_stage(s);
     }
-    h->stages = NULL;
+    job->spare = NULL;
 }
 
-int mc_stage_take(meshcoll_t *h, const mc_pointer_t *buffer, meshcoll_args_t *args,
-                  struct mc_stage **stage)
+/* Takes memory of the host, and puts it into checked arguments in place of the GPU's, of which `buffer` is one. Not
+ * collective. ERR_DEVICE, ERR_NO_MEMORY, ERR_INVALID_ARG. */
+static int take(meshcoll_t *h, const mc_pointer_t *buffer, meshcoll_args_t *args,
+                struct mc_stage **stage)
 {
+    mc_gpu_job_t *const job = mc_gpu_job(h->job);
     meshcoll_args_t given = *args; /* with the root as the caller's number */
     mc_cu_context_t context;
     mc_gpu_visit_t visit;
     given.root = mc_comm_rank_of(&h->order, args->root);
     const mc_needs_t needs = mc_args_needs(h, &given);
-    int status = mc_cuda_check();
+    int status = job ? mc_cuda_check() : MESHCOLL_ERR_NO_MEMORY;
     if (!status)
         status = mc_gpu_context(buffer, &context);
     if (!status)
         status = mc_gpu_visit(context, &visit);
     if (status)
         return status;
-    struct mc_stage *s = spare_of(h, context);
+    struct mc_stage *s = spare_of(job, context);
     status = s ? MESHCOLL_OK : open_stage(context, &s);
     if (!status)
         status = place(s, &needs, args);
     mc_gpu_leave(&visit);
     if (status && s)
-        mc_stage_return(h, s);
+        give_back(job, s);
     else if (!status)
         *stage = s;
     return status;
@@ -181,13 +185,91 @@ static int copy(const struct mc_stage *s, bool in)
     return status;
 }
 
-int mc_stage_in(meshcoll_t *h, const struct mc_stage *s)
+/* Once the mesh's calls before this one are complete on the GPU. */
+static int copy_in(meshcoll_t *h, const struct mc_stage *s)
 {
     mc_gpu_await(h);
     return copy(s, true);
 }
 
-int mc_stage_out(const struct mc_stage *s)
+/* Calls ------------------------------------------------------------------------------------------- */
+
+/* Peers learn it, as of any call that is refused. */
+static int refuse(meshcoll_t *h, const mc_asked_t *asked, bool persistent, int status)
 {
-    return copy(s, false);
+    return mc_call_refused(h, &(mc_refused_t){asked->number, persistent, !persistent}, status);
+}
+
+static int run_on_host(meshcoll_t *h, const mc_asked_t *asked)
+{
+    meshcoll_request_t *r;
+    const int status = mc_call_start(h, asked, &r);
+    if (status)
+        return status;
+    (void)mc_request_await(r);
+    return mc_request_tell(r);
+}
+
+int mc_staged_run(meshcoll_t *h, const mc_asked_t *asked, const mc_pointer_t *buffer)
+{
+    mc_asked_t on_host = *asked;
+    struct mc_stage *stage;
+    on_host.given = NULL; /* or the same addresses would be taken for the host's next time */
+    int status = take(h, buffer, &on_host.args, &stage);
+    if (status)
+        return refuse(h, asked, false, status);
+    status = copy_in(h, stage);
+    status = status ? refuse(h, asked, false, status) : run_on_host(h, &on_host);
+    if (!status)
+        status = copy(stage, false);
+    give_back(h->job->gpu, stage);
+    return status;
+}
+
+/* Persistent requests ----------------------------------------------------------------------------- */
+
+static int before(meshcoll_request_t *r)
+{
+    return copy_in(r->mesh, r->stage);
+}
+static int after(meshcoll_request_t *r)
+{
+    return copy(r->stage, false);
+}
+static void release(meshcoll_request_t *r)
+{
+    free_stage(r->stage);
+    mc_request_destroy(r);
+}
+
+int mc_staged_init(meshcoll_t *h, const mc_asked_t *asked, const mc_pointer_t *buffer,
+                   meshcoll_request_t **request)
+{
+    mc_asked_t on_host = *asked;
+    struct mc_stage *stage;
+    int status = take(h, buffer, &on_host.args, &stage);
+    if (status)
+        return refuse(h, asked, true, status);
+    status = mc_init_checked(h, &on_host, request);
+    if (status) {
+        free_stage(stage);
+        return status;
+    }
+    meshcoll_request_t *const r = *request;
+    r->stage = stage;
+    r->before = before;
+    r->after = after;
+    r->release = release;
+    return MESHCOLL_OK;
+}
+
+int mc_staged_refuse(const meshcoll_args_t *a)
+{
+    return mc_fail(
+        MESHCOLL_ERR_UNSUPPORTED,
+        "%s in a stream: there is no kernel for this operation (%s of %s), which runs on "
+        "the host, and a stream does not wait for other ranks there: use the blocking "
+        "call, or meshcoll_init and meshcoll_start",
+        meshcoll_collective_name(a->collective), meshcoll_op_name(a->op),
+        meshcoll_datatype_name(a->datatype));
 }

@@ -1,9 +1,9 @@
-#include "gpu/launch/register.h"
+#include "gpu/call/register.h"
 
-#include "gpu/launch/close.h"
 #include "gpu/launch/launch.h"
 #include "gpu/mesh/meeting.h"
 #include "gpu/mesh/open.h"
+#include "runtime/check/kinds.h"
 #include "runtime/progress/failure.h"
 #include "runtime/request/numbers.h"
 
@@ -33,7 +33,7 @@ static int check_kind(const mc_pointer_t *p)
 
 static int check_apart(const meshcoll_t *h, const memory_t *m)
 {
-    const struct meshcoll_registration *w = h->gpu ? h->gpu->registrations : NULL;
+    const mc_gpu_window_t *w = h->gpu ? h->gpu->registrations : NULL;
     const uintptr_t at = (uintptr_t)m->buffer;
     for (; w; w = w->next)
         if (at < (uintptr_t)w->buffer + w->bytes && (uintptr_t)w->buffer < at + m->bytes)
@@ -134,7 +134,7 @@ static int export(const mc_gpu_t *gpu, const memory_t *m, mc_gpu_note_t *own)
                : MESHCOLL_OK;
 }
 
-static int map_peer(const mc_gpu_meeting_t *m, int32_t peer, struct meshcoll_registration *w)
+static int map_peer(const mc_gpu_meeting_t *m, int32_t peer, mc_gpu_window_t *w)
 {
     const mc_gpu_note_t *const note = mc_gpu_note(m, peer);
     char what[96];
@@ -149,7 +149,7 @@ static int map_peer(const mc_gpu_meeting_t *m, int32_t peer, struct meshcoll_reg
     return status;
 }
 
-static int map_peers(const mc_gpu_meeting_t *m, struct meshcoll_registration *w)
+static int map_peers(const mc_gpu_meeting_t *m, mc_gpu_window_t *w)
 {
     const mc_gpu_arena_t *const arena = &m->mesh->gpu->arena;
     int status = MESHCOLL_OK;
@@ -162,18 +162,18 @@ static int map_peers(const mc_gpu_meeting_t *m, struct meshcoll_registration *w)
 
 /* Registering ------------------------------------------------------------------------------------- */
 
-static struct meshcoll_registration *make_window(meshcoll_t *h, uint32_t number, const memory_t *m)
+static mc_gpu_window_t *make_window(meshcoll_t *h, uint32_t number, const memory_t *m)
 {
     const size_t ranks = (size_t)h->mesh.size;
-    struct meshcoll_registration *const w = calloc(1, sizeof *w);
+    mc_gpu_window_t *const w = calloc(1, sizeof *w);
     if (!w)
         return NULL;
-    *w = (struct meshcoll_registration){.mesh = h,
-                                        .number = number,
-                                        .buffer = m->buffer,
-                                        .bytes = m->bytes,
-                                        .mapped = calloc(ranks, sizeof *w->mapped),
-                                        .peer = calloc(ranks, sizeof *w->peer)};
+    *w = (mc_gpu_window_t){.is = {h},
+                           .number = number,
+                           .buffer = m->buffer,
+                           .bytes = m->bytes,
+                           .mapped = calloc(ranks, sizeof *w->mapped),
+                           .peer = calloc(ranks, sizeof *w->peer)};
     if (w->mapped && w->peer)
         return w;
     mc_gpu_window_free(h->gpu, w);
@@ -187,7 +187,7 @@ static int register_together(mc_gpu_meeting_t *m, const memory_t *memory,
 {
     meshcoll_t *const h = m->mesh;
     char why[MC_GPU_WHY + 64];
-    struct meshcoll_registration *const w = make_window(h, m->number, memory);
+    mc_gpu_window_t *const w = make_window(h, m->number, memory);
     int status = w ? export(h->gpu, memory, m->own) : mc_fail_memory("a registration");
     status = mc_gpu_meet(m, status);
     if (!status) {
@@ -205,7 +205,7 @@ static int register_together(mc_gpu_meeting_t *m, const memory_t *memory,
         return status;
     w->next = h->gpu->registrations;
     h->gpu->registrations = w;
-    *registration = w;
+    *registration = &w->is;
     return MESHCOLL_OK;
 }
 
@@ -259,7 +259,7 @@ int mc_gpu_register(meshcoll_t *h, void *buffer, size_t bytes,
 
 /* Deregistering ----------------------------------------------------------------------------------- */
 
-static int drop_programs(mc_gpu_t *gpu, const struct meshcoll_registration *w)
+static int drop_programs(mc_gpu_t *gpu, const mc_gpu_window_t *w)
 {
     mc_gpu_visit_t visit;
     int status = mc_gpu_enter(gpu, &visit);
@@ -270,7 +270,7 @@ static int drop_programs(mc_gpu_t *gpu, const struct meshcoll_registration *w)
     return status;
 }
 
-static void unmap(const meshcoll_t *h, struct meshcoll_registration *w)
+static void unmap(const meshcoll_t *h, mc_gpu_window_t *w)
 {
     mc_gpu_visit_t visit;
     if (mc_gpu_enter(h->gpu, &visit))
@@ -279,9 +279,10 @@ static void unmap(const meshcoll_t *h, struct meshcoll_registration *w)
     mc_gpu_leave(&visit);
 }
 
-int mc_gpu_deregister(struct meshcoll_registration *w)
+int mc_gpu_deregister(struct meshcoll_registration *registration)
 {
-    meshcoll_t *const h = w->mesh;
+    mc_gpu_window_t *const w = (mc_gpu_window_t *)registration;
+    meshcoll_t *const h = registration->mesh;
     const uint32_t number = mc_take_numbers(h, false, false).own;
     mc_gpu_meeting_t m;
     int status = mc_failure_check(h);

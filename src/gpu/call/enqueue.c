@@ -1,11 +1,11 @@
-#include "runtime/call/enqueue.h"
+#include "gpu/call/enqueue.h"
 
+#include "gpu/call/stage.h"
 #include "gpu/launch/launch.h"
-#include "gpu/launch/stage.h"
 #include "gpu/launch/times.h"
 #include "gpu/mesh/open.h"
 #include "gpu/mesh/window.h"
-#include "runtime/call/staged.h"
+#include "runtime/check/kinds.h"
 #include "runtime/check/passing.h"
 #include "runtime/handle/args.h"
 #include "runtime/progress/callback.h"
@@ -26,22 +26,22 @@ static int fail_alone(meshcoll_t *h, int status)
     return mc_failure_check(h);
 }
 
-static int check_gpu(const meshcoll_t *h, const mc_call_memory_t *memory)
+static int check_gpu(const meshcoll_t *h, const mc_pointer_t *buffer)
 {
-    if (memory->buffer.kind != MC_MEMORY_DEVICE || memory->buffer.device == h->gpu->device)
+    if (buffer->kind != MC_MEMORY_DEVICE || buffer->device == h->gpu->device)
         return MESHCOLL_OK;
     return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                    "the buffers are memory of GPU %d, but this mesh's calls began on GPU %d: "
                    "expected one GPU for all calls of a mesh",
-                   memory->buffer.device, h->gpu->device);
+                   buffer->device, h->gpu->device);
 }
 
-static int find_program(meshcoll_t *h, const meshcoll_args_t *a, const mc_call_memory_t *memory,
+static int find_program(meshcoll_t *h, const meshcoll_args_t *a, const mc_pointer_t *buffer,
                         const mc_ranked_t *choice, const mc_passing_t *passing,
                         mc_gpu_program_t **program)
 {
     mc_gpu_visit_t visit;
-    int status = check_gpu(h, memory);
+    int status = check_gpu(h, buffer);
     if (status)
         return status;
     status = mc_gpu_enter(h->gpu, &visit);
@@ -56,7 +56,7 @@ static int find_program(meshcoll_t *h, const meshcoll_args_t *a, const mc_call_m
 static int compare(meshcoll_t *h, const mc_asked_t *asked, const mc_ranked_t *choice)
 {
     const meshcoll_args_t *const a = &asked->args;
-    const struct meshcoll_registration *const w = h->gpu ? mc_gpu_window(h, a) : NULL;
+    const mc_gpu_window_t *const w = h->gpu ? mc_gpu_window(h, a) : NULL;
     const bool in_place = a->collective == MESHCOLL_ALLTOALL && a->in == a->out;
     const uint64_t at = w ? (uint64_t)((const char *)a->out - w->buffer) : 0;
     const mc_description_t call = {.args = a,
@@ -83,8 +83,11 @@ static bool is_refusal(int status)
            status == MESHCOLL_ERR_STRATEGY;
 }
 
-int mc_device_call_prepare(meshcoll_t *h, const mc_asked_t *asked, const mc_call_memory_t *memory,
-                           bool waits, mc_ranked_t *choice, mc_gpu_program_t **program)
+/* Chooses the strategy of a checked call that has its numbers, and finds its program, for which the ranks may meet.
+ * `waits`: it may wait for peers besides, for what an alltoallv must know of them. Where it fails on this rank alone,
+ * the mesh fails. */
+static int prepare(meshcoll_t *h, const mc_asked_t *asked, const mc_pointer_t *buffer, bool waits,
+                   mc_ranked_t *choice, mc_gpu_program_t **program)
 {
     bool agreed;
     mc_passing_t *passing = NULL;
@@ -93,7 +96,7 @@ int mc_device_call_prepare(meshcoll_t *h, const mc_asked_t *asked, const mc_call
         status = choose(h, asked, choice);
     if (status)
         return status;
-    status = mc_gpu_open(h, &memory->buffer, asked->number.own, &agreed);
+    status = mc_gpu_open(h, buffer, asked->number.own, &agreed);
     if (status)
         return agreed ? status : fail_alone(h, status);
     if (waits && asked->args.in_counts)
@@ -102,7 +105,7 @@ int mc_device_call_prepare(meshcoll_t *h, const mc_asked_t *asked, const mc_call
     if (status == MESHCOLL_ERR_INVALID_ARG) /* another rank's counts are others */
         return fail_alone(h, status);
     if (!status)
-        status = find_program(h, &asked->args, memory, choice, passing, program);
+        status = find_program(h, &asked->args, buffer, choice, passing, program);
     free(passing);
     if (is_refusal(status))
         return mc_lead_refused(h, asked->number.own, false, status);
@@ -111,12 +114,12 @@ int mc_device_call_prepare(meshcoll_t *h, const mc_asked_t *asked, const mc_call
 
 /* Calls ------------------------------------------------------------------------------------------- */
 
-int mc_device_call_run(meshcoll_t *h, const mc_asked_t *asked, const mc_call_memory_t *memory)
+int mc_gpu_call_run(meshcoll_t *h, const mc_asked_t *asked, const mc_pointer_t *buffer)
 {
     const meshcoll_args_t *const a = &asked->args;
     mc_gpu_program_t *program;
     mc_ranked_t choice;
-    int status = mc_device_call_prepare(h, asked, memory, true, &choice, &program);
+    int status = prepare(h, asked, buffer, true, &choice, &program);
     if (status)
         return status;
     mc_gpu_place_t place = {.in = a->in, .out = a->out, .number = asked->number.own};
@@ -148,7 +151,7 @@ static int check_place(const meshcoll_t *h, const char *function)
     return h->n_special > 0 ? mc_callback_check(function) : MESHCOLL_OK;
 }
 
-int mc_enqueue(meshcoll_t *h, const meshcoll_args_t *given, void *stream)
+int mc_gpu_enqueue(meshcoll_t *h, const meshcoll_args_t *given, void *stream)
 {
     mc_asked_t asked = {.number = mc_take_numbers(h, false, mc_call_exchanges(given))};
     const mc_refused_t refused = {asked.number, false, true};
@@ -169,7 +172,7 @@ int mc_enqueue(meshcoll_t *h, const meshcoll_args_t *given, void *stream)
         return mc_call_refused(h, &refused, status);
     if (asked.args.count == 0)
         return h->checks ? choose(h, &asked, &choice) : MESHCOLL_OK;
-    status = mc_device_call_prepare(h, &asked, &memory, false, &choice, &program);
+    status = prepare(h, &asked, &memory.buffer, false, &choice, &program);
     if (status)
         return status;
     mc_gpu_place_t place = {
@@ -197,14 +200,14 @@ static int record(meshcoll_t *h, const meshcoll_args_t *a, const mc_ranked_t *ch
     return status;
 }
 
-int mc_device_request(meshcoll_t *h, const mc_asked_t *asked, const mc_call_memory_t *memory,
-                      meshcoll_request_t **request)
+int mc_gpu_request(meshcoll_t *h, const mc_asked_t *asked, const mc_pointer_t *buffer,
+                   meshcoll_request_t **request)
 {
     const meshcoll_args_t *const a = &asked->args;
     mc_gpu_program_t *program;
     mc_ranked_t choice;
     meshcoll_request_t *r;
-    int status = mc_device_call_prepare(h, asked, memory, true, &choice, &program);
+    int status = prepare(h, asked, buffer, true, &choice, &program);
     if (status)
         return status;
     status = mc_request_unplanned(h, a, &choice, &r);
@@ -225,7 +228,7 @@ int mc_device_request(meshcoll_t *h, const mc_asked_t *asked, const mc_call_memo
     return MESHCOLL_OK;
 }
 
-int mc_enqueue_request(meshcoll_request_t *r, void *stream)
+int mc_gpu_enqueue_request(meshcoll_request_t *r, void *stream)
 {
     const mc_gpu_place_t place = {.in = r->operands.in,
                                   .out = r->operands.out,
