@@ -1,10 +1,8 @@
 # The kernels of the device executor (src/gpu/kernel/kernel.cu), compiled by nvcc for each architecture: cubin, PTX
 # and what ptxas says, in build/.../device. They are checked (scripts/check-kernels.sh), and all cubins and the
 # newest PTX are in the library as one fat binary (src/gpu/cuda/image.c), which newer GPUs take too. Without
-# nvcc the library has none, and refuses calls on device memory.
+# nvcc the library has none, and refuses calls on device memory. With OFF it has nothing of src/gpu.
 
-set(MESHCOLL_CUDA AUTO CACHE STRING "Compile the GPU kernels: AUTO (where nvcc is found), ON or OFF")
-set_property(CACHE MESHCOLL_CUDA PROPERTY STRINGS AUTO ON OFF)
 if(NOT MESHCOLL_CUDA MATCHES "^(AUTO|ON|OFF)$")
     message(FATAL_ERROR "MESHCOLL_CUDA is \"${MESHCOLL_CUDA}\": expected AUTO, ON or OFF")
 endif()

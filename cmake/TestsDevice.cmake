@@ -170,7 +170,11 @@ target_link_libraries(fakecuda PRIVATE Threads::Threads)
 
 # libmeshcoll for programs on the fake that are not built here (python/tests); needs no nvcc.
 add_library(meshcoll_on_double SHARED ${fake_folder}/any_image.c
-            $<FILTER:$<TARGET_OBJECTS:meshcoll_objects>,EXCLUDE,gpu/cuda/image>)
+            $<FILTER:$<TARGET_OBJECTS:meshcoll_objects>,EXCLUDE,gpu/cuda/image|handle/no_gpu>)
+if(TARGET meshcoll_gpu_objects)
+    target_sources(meshcoll_on_double PRIVATE $<FILTER:$<TARGET_OBJECTS:meshcoll_gpu_objects>,EXCLUDE,gpu/cuda/image>)
+    set(gpu_ops $<FILTER:$<TARGET_OBJECTS:meshcoll_gpu_objects>,INCLUDE,gpu/call/ops>) # in place of the library's
+endif()
 meshcoll_compile_options(meshcoll_on_double)
 set_target_properties(meshcoll_on_double PROPERTIES OUTPUT_NAME meshcoll VERSION ${PROJECT_VERSION} SOVERSION 0
     C_VISIBILITY_PRESET hidden LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/device/on_double)
@@ -223,7 +227,7 @@ target_link_libraries(meshcoll_gpu_tests PRIVATE meshcoll_test_support fakecuda)
 
 # meshcoll_gpu_program(<target> [<source in place of the library's>])
 function(meshcoll_gpu_program target)
-    add_executable(${target} $<TARGET_OBJECTS:meshcoll_gpu_tests> ${ARGN})
+    add_executable(${target} $<TARGET_OBJECTS:meshcoll_gpu_tests> ${gpu_ops} ${ARGN})
     meshcoll_compile_options(${target})
     set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/device)
     target_link_libraries(${target} PRIVATE fakeucx meshcoll_test_support fakecuda) # fakeucx before UCX
@@ -335,10 +339,20 @@ if(NOT MESHCOLL_SANITIZE)
         "d->why_not = \"nothing tells" "(void)\"nothing tells")
 endif()
 
+# The library's other half of src/gpu, where it is built without: here whatever this one is.
+add_executable(device_no_gpu ${fake_folder}/no_gpu.c ${PROJECT_SOURCE_DIR}/src/runtime/handle/no_gpu.c)
+meshcoll_compile_options(device_no_gpu)
+set_target_properties(device_no_gpu PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/device)
+target_include_directories(device_no_gpu PRIVATE ${device_folder})
+target_link_libraries(device_no_gpu PRIVATE meshcoll_internal fakecuda)
+meshcoll_device_test(no_gpu device device_no_gpu)
+set_tests_properties(device.no_gpu PROPERTIES SKIP_RETURN_CODE ${skip_code}
+    ENVIRONMENT "${sanitizer_env};MESHCOLL_LIBCUDA=$<TARGET_FILE:fakecuda>")
+
 add_executable(device_image ${fake_folder}/image.c)
 meshcoll_compile_options(device_image)
 set_target_properties(device_image PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/device)
-target_link_libraries(device_image PRIVATE meshcoll_internal)
+target_link_libraries(device_image PRIVATE meshcoll_gpu)
 meshcoll_device_test(image device device_image)
 set_tests_properties(device.image PROPERTIES SKIP_RETURN_CODE ${skip_code})
 
@@ -355,7 +369,7 @@ add_executable(device_figures ${fake_folder}/figures.c ${PROJECT_SOURCE_DIR}/ben
 meshcoll_compile_options(device_figures)
 set_target_properties(device_figures PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/device)
 target_include_directories(device_figures PRIVATE ${PROJECT_SOURCE_DIR}/bench)
-target_link_libraries(device_figures PRIVATE meshcoll_internal ${CMAKE_DL_LIBS})
+target_link_libraries(device_figures PRIVATE meshcoll_gpu ${CMAKE_DL_LIBS})
 add_dependencies(device_figures fakecuda)
 meshcoll_device_test(figures device device_figures 4096)
 set_tests_properties(device.figures PROPERTIES SKIP_RETURN_CODE ${skip_code}
