@@ -28,19 +28,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     FUZZ_CHECK(job && mc_mesh_parse("a=2,b=2,c=2", &job->mesh) == MESHCOLL_OK, "a mesh");
     for (int d = 0; d < 3; d++) {
         t[d] = (mc_transport_t){.ops = &reading, .address_bytes = LENGTH, .greets = which >> d & 1};
-        job->transport[d] = which >> (3 + d) & 1 ? NULL : &t[d];
+        job->connections.transport[d] = which >> (3 + d) & 1 ? NULL : &t[d];
     }
-    job->address_stride = (size_t)fuzz_byte(&bytes) % 32 * 8;
-    job->addresses = malloc(job->address_stride * (size_t)job->mesh.size + 1);
-    FUZZ_CHECK(job->addresses, "no memory");
-    fuzz_fill(&bytes, job->addresses, job->address_stride * (size_t)job->mesh.size);
-    if (mc_addresses_check_bytes(job->address_stride) == MESHCOLL_OK &&
+    job->connections.address_stride = (size_t)fuzz_byte(&bytes) % 32 * 8;
+    job->connections.addresses =
+        malloc(job->connections.address_stride * (size_t)job->mesh.size + 1);
+    FUZZ_CHECK(job->connections.addresses, "no memory");
+    fuzz_fill(&bytes, job->connections.addresses,
+              job->connections.address_stride * (size_t)job->mesh.size);
+    if (mc_addresses_check_bytes(job->connections.address_stride) == MESHCOLL_OK &&
         mc_addresses_check(job) == MESHCOLL_OK)
         for (int32_t r = 1; r < job->mesh.size; r++)
-            if (job->transport[mc_mesh_level(&job->mesh, 0, r)])
+            if (job->connections.transport[mc_mesh_level(&job->mesh, 0, r)])
                 (void)mc_handle_link(&h, r, &peer);
-    free(job->addresses);
-    free(job->peer);
+    free(job->connections.addresses);
+    free(job->connections.peer);
     free(job);
     return 0;
 }

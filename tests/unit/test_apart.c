@@ -112,8 +112,8 @@ static int use_mesh(seat_t *seat, const char *transports, mc_shm_access_t access
         fprintf(stderr, "rank %d: %s\n", seat->rank, meshcoll_last_error());
         return 1;
     }
-    if (mesh->job->access != access)
-        return 10 + (int)mesh->job->access;
+    if (mesh->job->connections.access != access)
+        return 10 + (int)mesh->job->connections.access;
     in[LARGE - 1] = in[0] = 1;
     for (size_t n = 1; n <= LARGE; n = n == 1 ? LARGE : n + 1) {
         if (meshcoll_allreduce(mesh, in, out, n, MESHCOLL_FLOAT32, MESHCOLL_SUM)) {

@@ -34,7 +34,7 @@ static void begin(int r, int i)
 static int n_pending(const meshcoll_t *h)
 {
     int n = 0;
-    for (const meshcoll_request_t *r = mc_request_in_flight(h->job->running.first); r;
+    for (const meshcoll_request_t *r = mc_request_in_flight(h->job->requests.running.first); r;
          r = mc_request_next(r))
         n += r->executor.state == MC_PENDING && !r->internal;
     return n;

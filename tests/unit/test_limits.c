@@ -113,9 +113,9 @@ static int addresses_of(uint64_t bytes, bool ucx)
     char all[2 * (8 + ADDRESS)] = {ADDRESS};
     memcpy(all + 8 + ADDRESS, &bytes, sizeof bytes);
     cr_assert_eq(mc_mesh_parse("x=2", &job.mesh), MESHCOLL_OK);
-    job.transport[0] = &t;
-    job.addresses = all;
-    job.address_stride = 8 + ADDRESS;
+    job.connections.transport[0] = &t;
+    job.connections.addresses = all;
+    job.connections.address_stride = 8 + ADDRESS;
     return mc_addresses_check(&job);
 }
 

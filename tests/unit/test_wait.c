@@ -46,7 +46,7 @@ static mc_transport_t readable(void)
 Test(wait, sleeps_blindly_after_a_sleep_in_vain)
 {
     mc_transport_t t = readable();
-    mc_job_t job = {.oversubscribed = true, .polled = {&t}, .n_polled = 1};
+    mc_job_t job = {.oversubscribed = true, .connections = {.polled = {&t}, .n_polled = 1}};
     meshcoll_t h = {.job = &job};
     mc_waiting_t w = {0};
     const uint32_t awake = mc_wait_polls(&job) + mc_wait_yields(&job);
@@ -63,7 +63,7 @@ Test(wait, sleeps_blindly_after_a_sleep_in_vain)
 Test(wait, looks_at_the_descriptor_again_after_news)
 {
     mc_transport_t t = readable();
-    mc_job_t job = {.oversubscribed = true, .polled = {&t}, .n_polled = 1};
+    mc_job_t job = {.oversubscribed = true, .connections = {.polled = {&t}, .n_polled = 1}};
     meshcoll_t h = {.job = &job};
     mc_waiting_t w = {.in_vain = true, .idle = 1000};
     news = 1;
@@ -76,7 +76,7 @@ Test(wait, looks_at_the_descriptor_again_after_news)
 Test(wait, naps_after_a_sleep_in_vain_where_threads_share_the_mesh)
 {
     mc_transport_t t = readable();
-    mc_job_t job = {.oversubscribed = true, .polled = {&t}, .n_polled = 1};
+    mc_job_t job = {.oversubscribed = true, .connections = {.polled = {&t}, .n_polled = 1}};
     meshcoll_t h = {.job = &job};
     mc_waiting_t w = {0};
     const mc_settings_t settings = {.threads = "multiple"};
@@ -97,7 +97,7 @@ Test(wait, the_progress_thread_naps_after_a_sleep_in_vain, .timeout = 60)
 {
     enum { LOOKS = 100 };
     mc_transport_t t = readable();
-    mc_job_t job = {.oversubscribed = true, .polled = {&t}, .n_polled = 1};
+    mc_job_t job = {.oversubscribed = true, .connections = {.polled = {&t}, .n_polled = 1}};
     meshcoll_t h = {.job = &job};
     const mc_settings_t settings = {.progress = "thread"};
     cr_assert_eq(mc_threads_open(&job, &settings), MESHCOLL_OK);

@@ -195,7 +195,7 @@ static int register_together(mc_gpu_meeting_t *m, const memory_t *memory,
         if (status) {
             snprintf(why, sizeof why, "%s", meshcoll_last_error());
             mc_gpu_window_unmap(w, h->mesh.size);
-            (void)(h->job->broken ? 0 : mc_gpu_meet(m, MESHCOLL_OK));
+            (void)(h->job->failure.status ? 0 : mc_gpu_meet(m, MESHCOLL_OK));
             status = mc_fail(status, "%s", why);
         }
     }

@@ -171,7 +171,7 @@ static void tell_late(const meshcoll_t *h, uint32_t block, const mc_device_repor
 static void check_told(meshcoll_t *h)
 {
     const uint32_t told = h->gpu->signals ? mc_gpu_signals_told(h->gpu->signals) : 0;
-    if (!told || h->job->broken)
+    if (!told || h->job->failure.status)
         return;
     const int rank = (int)mc_comm_rank_of(&h->order, mc_stream_told_rank(told));
     mc_failure_break(
@@ -197,7 +197,7 @@ static int check_reports(meshcoll_t *h)
             mc_failure_break(h, mc_fail(MESHCOLL_ERR_TIMEOUT, "%s", why));
             return mc_failure_check(h);
         }
-        if (status == MC_DEVICE_ABORTED && !h->job->broken)
+        if (status == MC_DEVICE_ABORTED && !h->job->failure.status)
             mc_failure_break(h,
                              mc_fail(MESHCOLL_ERR_ABORTED, "a call on device memory was aborted"));
     }

@@ -30,7 +30,8 @@ static void collect(const meshcoll_t *h)
         if (result == MC_CU_ERROR_NOT_READY)
             return;
         /* of a mesh that failed, kernels have given up */
-        if (h->job->broken || result || cuda->event_elapsed(&milliseconds, t->begin, t->end))
+        if (h->job->failure.status || result ||
+            cuda->event_elapsed(&milliseconds, t->begin, t->end))
             milliseconds = -1;
         h->hooks.took(h, t->call, milliseconds < 0 ? -1 : (double)milliseconds * 1e-3);
         times->first = (times->first + 1) % MC_GPU_TIMED;

@@ -43,7 +43,7 @@ void mc_gpu_alarm_free(const mc_job_t *job)
 {
     const mc_gpu_job_t *const j = job->gpu;
     mc_gpu_visit_t visit;
-    if (j->alarm.word && !job->broken && !mc_gpu_visit(j->alarm.context, &visit)) {
+    if (j->alarm.word && !job->failure.status && !mc_gpu_visit(j->alarm.context, &visit)) {
         mc_cuda()->host_free((void *)j->alarm.word);
         mc_gpu_leave(&visit);
     }
@@ -508,9 +508,9 @@ void mc_gpu_unmap(meshcoll_t *h)
 static void give_up(mc_gpu_meeting_t *m, bool together, mc_gpu_t *gpu)
 {
     unmap_all(gpu);
-    if (together && !m->mesh->job->broken)
+    if (together && !m->mesh->job->failure.status)
         (void)mc_gpu_meet(m, MESHCOLL_OK);
-    if (!m->mesh->job->broken)
+    if (!m->mesh->job->failure.status)
         mc_gpu_free(m->mesh, gpu, false);
     else
         mc_proxy_end_close(m->mesh, gpu->end, true);

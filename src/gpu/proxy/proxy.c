@@ -78,7 +78,7 @@ int mc_proxy_open(meshcoll_t *h)
     job->gpu->proxy = p;
     for (int32_t r = 0; r < h->mesh.size && !status; r++)
         if (mc_proxy_is_far(h, r))
-            status = open_dim(p, mc_mesh_level(&job->mesh, job->rank, mc_root_rank(h, r)));
+            status = open_dim(p, mc_mesh_level(&job->mesh, job->rank, mc_job_rank(h, r)));
     return status || p->has_thread ? status : mc_proxy_thread_start(p);
 }
 
@@ -112,7 +112,7 @@ void mc_proxy_address_pack(const meshcoll_t *h, char *at)
 int mc_proxy_address_keep(meshcoll_t *h, int32_t rank, const char *packed, size_t bytes)
 {
     mc_proxy_t *const p = h->job->gpu->proxy;
-    const int32_t at = mc_root_rank(h, rank);
+    const int32_t at = mc_job_rank(h, rank);
     if (p->address[at])
         return MESHCOLL_OK;
     char *const copy = malloc(bytes);
@@ -221,7 +221,7 @@ static void take_direct(mc_proxy_end_t *end, int32_t rank, mc_route_params_t *pa
     const mc_job_t *const job = end->mesh->job;
     const mc_gpudirect_t *const direct = &job->gpu->proxy->direct;
     const size_t bytes = mc_route_slots_bytes(end->blocks, end->slot_bytes);
-    const int32_t dim = mc_mesh_level(&job->mesh, job->rank, mc_root_rank(end->mesh, rank));
+    const int32_t dim = mc_mesh_level(&job->mesh, job->rank, mc_job_rank(end->mesh, rank));
     mc_cu_address_t at;
     const char *why = NULL;
     if (direct->why_not)
@@ -251,7 +251,7 @@ static int make_route(mc_proxy_end_t *end, int32_t rank, bool receives)
                                 .slot_bytes = end->slot_bytes,
                                 .own_tag = mc_tag(job->rank, MC_TAG_ROUTE, 0) | context,
                                 .peers_tag =
-                                    mc_tag(mc_root_rank(h, rank), MC_TAG_ROUTE, 0) | context};
+                                    mc_tag(mc_job_rank(h, rank), MC_TAG_ROUTE, 0) | context};
     mc_cu_address_t address;
     mc_route_t *r;
     take_direct(end, rank, &params);
@@ -331,8 +331,8 @@ static void close_transports(mc_proxy_t *p)
             p->polled[i]->ops->drop_flush(p->polled[i], p->flush[i]);
     for (int32_t d = 0; d < p->job->mesh.ndims; d++) {
         mc_transport_t *const t = p->transport[d];
-        if (t && p->job->broken && t->ops->abandon)
-            t->ops->abandon(t, p->job->why);
+        if (t && p->job->failure.status && t->ops->abandon)
+            t->ops->abandon(t, p->job->failure.why);
         if (t)
             t->ops->close(t);
     }

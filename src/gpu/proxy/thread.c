@@ -36,34 +36,34 @@ static void poll_transport(mc_proxy_t *p, mc_transport_t *t)
     p->polled[p->n_polled++] = t; /* at most one per dimension */
 }
 
-static int find_address(mc_proxy_t *p, int32_t root_rank, int32_t dim, mc_transport_t **transport,
+static int find_address(mc_proxy_t *p, int32_t job_rank, int32_t dim, mc_transport_t **transport,
                         const void **address)
 {
     pthread_mutex_lock(&p->lock);
     *transport = p->transport[dim];
-    *address = mc_transports_find(p->address[root_rank], p->address_bytes[root_rank], dim);
+    *address = mc_transports_find(p->address[job_rank], p->address_bytes[job_rank], dim);
     pthread_mutex_unlock(&p->lock);
     if (*transport && *address)
         return MESHCOLL_OK;
     return mc_fail(MESHCOLL_ERR_TRANSPORT,
                    "calls on device memory: rank %d has sent no address along dimension %s",
-                   (int)mc_comm_rank_of(&p->job->order, root_rank), p->job->mesh.dim[dim].name);
+                   (int)mc_comm_rank_of(&p->job->order, job_rank), p->job->mesh.dim[dim].name);
 }
 
-static int connect_to(mc_proxy_t *p, int32_t root_rank, mc_peer_t **peer)
+static int connect_to(mc_proxy_t *p, int32_t job_rank, mc_peer_t **peer)
 {
     mc_transport_t *t;
     const void *address;
-    if (!p->peer[root_rank]) {
-        const int32_t dim = mc_mesh_level(&p->job->mesh, p->job->rank, root_rank);
-        int status = find_address(p, root_rank, dim, &t, &address);
+    if (!p->peer[job_rank]) {
+        const int32_t dim = mc_mesh_level(&p->job->mesh, p->job->rank, job_rank);
+        int status = find_address(p, job_rank, dim, &t, &address);
         if (!status)
-            status = t->ops->connect(t, root_rank, address, &p->peer[root_rank]);
+            status = t->ops->connect(t, job_rank, address, &p->peer[job_rank]);
         if (status)
             return status;
         poll_transport(p, t);
     }
-    *peer = p->peer[root_rank];
+    *peer = p->peer[job_rank];
     return MESHCOLL_OK;
 }
 
@@ -74,7 +74,7 @@ static int give(mc_proxy_t *p, mc_proxy_end_t *end, mc_schedule_t *schedule, uin
     mc_route_t *const r = schedule->route[lane];
     mc_peer_t *peer;
     if (!r->peer) {
-        const int status = connect_to(p, mc_root_rank(end->mesh, r->rank), &peer);
+        const int status = connect_to(p, mc_job_rank(end->mesh, r->rank), &peer);
         if (status)
             return status;
         mc_route_connect(r, peer, &p->finished);
@@ -355,7 +355,7 @@ static void *run(void *proxy)
     int64_t since = 0;
     bool in_vain = false;
     while (!atomic_load_explicit(&p->stop, memory_order_acquire)) {
-        p->over = p->over || atomic_load_explicit(p->job->alarm, memory_order_relaxed);
+        p->over = p->over || atomic_load_explicit(p->job->failure.alarm, memory_order_relaxed);
         uint32_t n = take_orders(p);
         n += p->over ? 0 : move(p);
         turns = n > 0 ? 0 : turns + 1;

@@ -121,7 +121,7 @@ static void await_event(meshcoll_t *mesh, mc_waiting_t *waiting)
     const mc_job_t *const job = mesh->job;
     do
         mc_wait_turn(mesh, waiting);
-    while (waiting->idle > 0 && !job->threads && !mesh->hook.function && !job->broken);
+    while (waiting->idle > 0 && !job->threads && !mesh->hook.function && !job->failure.status);
 }
 
 /* Waits until something may have happened to a running request. `seen` requests ran when the caller
@@ -175,9 +175,9 @@ static uint64_t await(meshcoll_t *mesh, meshcoll_request_t *r, uint64_t n_failed
 {
     mc_waiting_t waiting = {0};
     mc_lock(mesh);
-    while (mc_runs(r) && mesh->job->n_failed == n_failed)
+    while (mc_runs(r) && mesh->job->failure.n_runs == n_failed)
         mc_wait_turn(mesh, &waiting);
-    n_failed = mesh->job->n_failed;
+    n_failed = mesh->job->failure.n_runs;
     (void)mc_leave(mesh, MESHCOLL_OK);
     return n_failed;
 }

@@ -126,7 +126,7 @@ int meshcoll_abort(meshcoll_t *mesh, const char *why)
     if (!mesh)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_abort: the mesh is NULL");
     if (mc_failure_unusable(mesh))
-        return mesh->job->broken;
+        return mesh->job->failure.status;
     if (!mesh->job->monitor)
         return mc_fail(MESHCOLL_ERR_UNSUPPORTED,
                        "meshcoll_abort: all ranks of this mesh are in one process");

@@ -326,8 +326,9 @@ static int close_group(meshcoll_t *h)
     h->group_open = false;
     h->n_special--;
     g->n_requests = 0;
-    int status = h->hooks.group_ends && !h->job->broken ? h->hooks.group_ends(h) : MESHCOLL_OK;
-    if (g->failed && g->failed == h->job->broken) /* the mesh had failed */
+    int status =
+        h->hooks.group_ends && !h->job->failure.status ? h->hooks.group_ends(h) : MESHCOLL_OK;
+    if (g->failed && g->failed == h->job->failure.status) /* the mesh had failed */
         return mc_failure_told(h->job);
     if (g->failed)
         return mc_fail(g->failed, "meshcoll_group_end: a call in this group was refused, so none "

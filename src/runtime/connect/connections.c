@@ -30,7 +30,7 @@ static int open_shm(mc_job_t *job, int32_t d, mc_shm_access_t access)
                            "its transport cannot be shm; MESHCOLL_TRANSPORTS=\"%s=tcp,self\" can",
                            params.dim, mc_comm_rank_of(&job->order, job->rank),
                            mc_comm_rank_of(&job->order, r), params.dim);
-    return mc_shm_create(&params, &job->transport[d]);
+    return mc_shm_create(&params, &job->connections.transport[d]);
 }
 
 static bool is_shm(const char *tls)
@@ -42,9 +42,9 @@ mc_shm_access_t mc_connections_want_shm(const mc_job_t *job)
 {
     mc_shm_access_t most = MC_SHM_NONE;
     for (int32_t d = 0; d < job->mesh.ndims; d++)
-        if (job->mesh.dim[d].extent > 1 && is_shm(job->tls[d]))
-            most =
-                strcmp(job->tls[d], "shm") == 0 || most == MC_SHM_READ ? MC_SHM_READ : MC_SHM_COPY;
+        if (job->mesh.dim[d].extent > 1 && is_shm(job->connections.tls[d]))
+            most = strcmp(job->connections.tls[d], "shm") == 0 || most == MC_SHM_READ ? MC_SHM_READ
+                                                                                      : MC_SHM_COPY;
     return most;
 }
 
@@ -58,8 +58,10 @@ static const char *instead_of_shm(mc_shm_access_t access)
 
 static int open_ucx(const mc_job_t *job, int32_t d, bool threads, mc_transport_t **transport)
 {
-    const char *const tls = is_shm(job->tls[d]) ? instead_of_shm(job->access) : job->tls[d];
-    const char *const devices = mc_ucx_devices(tls, job->devices);
+    const char *const tls = is_shm(job->connections.tls[d])
+                                ? instead_of_shm(job->connections.access)
+                                : job->connections.tls[d];
+    const char *const devices = mc_ucx_devices(tls, job->connections.devices);
     char with_devices[MC_TLS_TEXT + MC_DEVICES_TEXT];
     if (strlen(devices) >= MC_DEVICES_TEXT)
         return mc_fail(MESHCOLL_ERR_PARSE, "MESHCOLL_NET_DEVICES: at most %d characters, got %zu",
@@ -72,10 +74,10 @@ static int open_ucx(const mc_job_t *job, int32_t d, bool threads, mc_transport_t
 
 static int open_transport(mc_job_t *job, int32_t d)
 {
-    const char *const tls = job->tls[d];
-    if (is_shm(tls) && job->access >= MC_SHM_COPY)
-        return open_shm(job, d, strcmp(tls, "shm") == 0 ? job->access : MC_SHM_COPY);
-    return open_ucx(job, d, job->threads != NULL, &job->transport[d]);
+    const char *const tls = job->connections.tls[d];
+    if (is_shm(tls) && job->connections.access >= MC_SHM_COPY)
+        return open_shm(job, d, strcmp(tls, "shm") == 0 ? job->connections.access : MC_SHM_COPY);
+    return open_ucx(job, d, job->threads != NULL, &job->connections.transport[d]);
 }
 
 int mc_connections_twin(const mc_job_t *job, int32_t d, mc_transport_t **transport)
@@ -97,7 +99,7 @@ int mc_connections_open(mc_job_t *job)
             continue;
         status = open_transport(job, d);
         if (!status)
-            job->transport[d]->known_as = job->order.comm_rank;
+            job->connections.transport[d]->known_as = job->order.comm_rank;
     }
     return status;
 }
@@ -147,12 +149,12 @@ const void *mc_transports_find(const char *packed, size_t bytes, int32_t dim)
 
 size_t mc_addresses_bytes(const mc_job_t *job)
 {
-    return mc_transports_bytes(job->transport, job->mesh.ndims);
+    return mc_transports_bytes(job->connections.transport, job->mesh.ndims);
 }
 
 void mc_addresses_pack(const mc_job_t *job, char *at)
 {
-    mc_transports_pack(job->transport, job->mesh.ndims, at);
+    mc_transports_pack(job->connections.transport, job->mesh.ndims, at);
 }
 
 int mc_addresses_check_bytes(uint64_t bytes)
@@ -174,13 +176,14 @@ static bool is_length(const mc_transport_t *t, uint64_t bytes)
 
 static int check_packed(const mc_job_t *job, const char *at, int32_t gathered)
 {
-    size_t left = job->address_stride;
+    size_t left = job->connections.address_stride;
     for (int32_t d = 0; d < job->mesh.ndims; d++) {
         uint64_t bytes = 0;
         const bool head = left >= sizeof bytes;
         if (head)
             memcpy(&bytes, at, sizeof bytes);
-        if (!head || bytes > left - sizeof bytes || !is_length(job->transport[d], bytes))
+        if (!head || bytes > left - sizeof bytes ||
+            !is_length(job->connections.transport[d], bytes))
             return mc_fail(MESHCOLL_ERR_TRANSPORT,
                            "the address of rank %d along dimension %s has a wrong length: do all "
                            "ranks use the same version of meshcoll?",
@@ -196,16 +199,17 @@ int mc_addresses_check(const mc_job_t *job)
 {
     int status = MESHCOLL_OK;
     for (int32_t r = 0; r < job->mesh.size && !status; r++)
-        status = check_packed(job, job->addresses + (size_t)r * job->address_stride, r);
+        status = check_packed(
+            job, job->connections.addresses + (size_t)r * job->connections.address_stride, r);
     return status;
 }
 
 static const void *address_of(const mc_job_t *job, int32_t rank, int32_t dim)
 {
-    if (!job->addresses)
+    if (!job->connections.addresses)
         return NULL;
     const size_t gathered = (size_t)mc_comm_rank_of(&job->order, rank);
-    const char *at = job->addresses + gathered * job->address_stride;
+    const char *at = job->connections.addresses + gathered * job->connections.address_stride;
     for (int32_t d = 0; d < dim; d++) {
         uint64_t bytes;
         memcpy(&bytes, at, sizeof bytes);
@@ -246,7 +250,7 @@ static uint64_t streaming(const mc_job_t *job)
 {
     uint64_t bits = 0;
     for (int32_t d = 0; d < job->mesh.ndims; d++)
-        if (job->transport[d] && job->transport[d]->streams)
+        if (job->connections.transport[d] && job->connections.transport[d]->streams)
             bits |= UINT64_C(1) << d;
     return bits;
 }
@@ -259,18 +263,18 @@ mc_addresses_summary_t mc_addresses_summary(const mc_job_t *job)
 void mc_addresses_agree(mc_job_t *job, const mc_addresses_summary_t *all)
 {
     for (int32_t d = 0; d < job->mesh.ndims; d++)
-        if (job->transport[d])
-            job->transport[d]->streams = all->streams >> d & 1;
+        if (job->connections.transport[d])
+            job->connections.transport[d]->streams = all->streams >> d & 1;
 }
 
 /* Connections ----------------------------------------------------------------------------------- */
 
 static uint32_t find_peer(const mc_job_t *job, int32_t rank)
 {
-    uint32_t lo = 0, hi = job->n_peers;
+    uint32_t lo = 0, hi = job->connections.n_peers;
     while (lo < hi) {
         const uint32_t mid = (lo + hi) / 2;
-        if (job->peer[mid]->rank < rank)
+        if (job->connections.peer[mid]->rank < rank)
             lo = mid + 1;
         else
             hi = mid;
@@ -280,45 +284,47 @@ static uint32_t find_peer(const mc_job_t *job, int32_t rank)
 
 void mc_job_poll(mc_job_t *job, mc_transport_t *t)
 {
-    for (int32_t i = 0; i < job->n_polled; i++)
-        if (job->polled[i] == t)
+    for (int32_t i = 0; i < job->connections.n_polled; i++)
+        if (job->connections.polled[i] == t)
             return;
-    job->polled[job->n_polled++] = t; /* at most one per dimension */
+    job->connections.polled[job->connections.n_polled++] = t; /* at most one per dimension */
 }
 
 static int link_rank(mc_job_t *job, int32_t rank, mc_peer_t **peer)
 {
     const uint32_t at = find_peer(job, rank);
-    if (at < job->n_peers && job->peer[at]->rank == rank) {
-        *peer = job->peer[at];
+    if (at < job->connections.n_peers && job->connections.peer[at]->rank == rank) {
+        *peer = job->connections.peer[at];
         return MESHCOLL_OK;
     }
-    mc_peer_t **const grown = mc_grown(job->peer, job->n_peers, &job->peer_capacity, sizeof *grown);
+    mc_peer_t **const grown = mc_grown(job->connections.peer, job->connections.n_peers,
+                                       &job->connections.peer_capacity, sizeof *grown);
     if (!grown)
         return mc_fail_memory("connections");
-    job->peer = grown;
+    job->connections.peer = grown;
     const int32_t dim = mc_mesh_level(&job->mesh, job->rank, rank);
-    mc_transport_t *const t = job->transport[dim];
+    mc_transport_t *const t = job->connections.transport[dim];
     const int status = t->ops->connect(t, rank, address_of(job, rank, dim), peer);
     if (status)
         return status;
-    memmove(&job->peer[at + 1], &job->peer[at], (job->n_peers - at) * sizeof(mc_peer_t *));
-    job->peer[at] = *peer;
-    job->n_peers++;
+    memmove(&job->connections.peer[at + 1], &job->connections.peer[at],
+            (job->connections.n_peers - at) * sizeof(mc_peer_t *));
+    job->connections.peer[at] = *peer;
+    job->connections.n_peers++;
     mc_job_poll(job, t);
     return MESHCOLL_OK;
 }
 
 int mc_handle_link(meshcoll_t *h, int32_t rank, mc_peer_t **peer)
 {
-    return link_rank(h->job, mc_root_rank(h, rank), peer);
+    return link_rank(h->job, mc_job_rank(h, rank), peer);
 }
 
 mc_transport_t *mc_handle_transport(const meshcoll_t *h, int32_t rank)
 {
     const mc_job_t *const job = h->job;
-    const int32_t own = mc_root_rank(h, h->rank), other = mc_root_rank(h, rank);
-    return own == other ? NULL : job->transport[mc_mesh_level(&job->mesh, own, other)];
+    const int32_t own = mc_job_rank(h, h->rank), other = mc_job_rank(h, rank);
+    return own == other ? NULL : job->connections.transport[mc_mesh_level(&job->mesh, own, other)];
 }
 
 int mc_handle_connect(meshcoll_t *h, int32_t rank, mc_peer_t **peer)

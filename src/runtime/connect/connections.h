@@ -5,9 +5,9 @@
 #include "runtime/handle/handle.h"
 
 /* Returns the most access by shared memory that any dimension asks for; NONE: no dimension uses
- * shm. (job->access is what processes may do.) */
+ * shm. (job->connections.access is what processes may do.) */
 mc_shm_access_t mc_connections_want_shm(const mc_job_t *job);
-/* Opens a transport per dimension longer than 1, as job->tls says. On failure the caller closes those
+/* Opens a transport per dimension longer than 1, as job->connections.tls says. On failure the caller closes those
  * that were opened. */
 int mc_connections_open(mc_job_t *job);
 /* Opens a second transport of a dimension whose ranks are on several machines, with endpoints of its own, for a

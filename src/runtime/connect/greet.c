@@ -86,7 +86,7 @@ static int post_rounds(const mc_job_t *job, greeting_t *g)
 /* Processes messages that are complete, and posts the rounds that follow them. */
 static int process_messages(const mc_job_t *job)
 {
-    for (mc_io_t *io; (io = mc_io_pop(&job->greeter->finished));) {
+    for (mc_io_t *io; (io = mc_io_pop(&job->connections.greeter->finished));) {
         greeting_t *const g = ((end_t *)io)->greeting;
         if (io->status < 0)
             return io->status;
@@ -104,7 +104,7 @@ static int process_messages(const mc_job_t *job)
  * peer has what it needs to find the same disagreement. */
 static int complete(mc_job_t *job, const mc_transport_t *t)
 {
-    struct mc_greeter *const greeter = job->greeter;
+    struct mc_greeter *const greeter = job->connections.greeter;
     for (greeting_t **at = &greeter->first; *at;) {
         greeting_t *const g = *at;
         if (g->stage != FLUSHED || g->peer->transport != t) {
@@ -140,7 +140,7 @@ static bool mark_flushed(struct mc_greeter *greeter, const mc_transport_t *t)
  * else would send these bytes, and the peer would wait. */
 static int begin_flush(mc_job_t *job, mc_transport_t *t)
 {
-    struct mc_greeter *const greeter = job->greeter;
+    struct mc_greeter *const greeter = job->connections.greeter;
     mc_executor_t *const x = &greeter->request.executor;
     mc_port_t *const port = &x->port[x->n_ports]; /* at most one per transport */
     int status = MESHCOLL_OK;
@@ -163,10 +163,10 @@ static int begin_flush(mc_job_t *job, mc_transport_t *t)
  * without an event (the rule of flush.h). */
 static bool others_run(const mc_job_t *job)
 {
-    for (const meshcoll_request_t *r = mc_request_in_flight(job->running.first); r;
+    for (const meshcoll_request_t *r = mc_request_in_flight(job->requests.running.first); r;
          r = mc_request_next(r)) {
         const mc_run_state_t state = r->executor.state;
-        if (r != &job->greeter->request &&
+        if (r != &job->connections.greeter->request &&
             (state == MC_PENDING || state == MC_RUNNING || state == MC_FLUSHING))
             return true;
     }
@@ -176,7 +176,7 @@ static bool others_run(const mc_job_t *job)
 /* Polls the flushes. If no other request runs, a flush is never dropped. */
 static int poll_flushes(mc_job_t *job)
 {
-    mc_executor_t *const x = &job->greeter->request.executor;
+    mc_executor_t *const x = &job->connections.greeter->request.executor;
     if (x->n_ports > 0 && !others_run(job))
         x->idle_polls = 0;
     const bool given_up = x->idle_polls > x->polls_awake + MC_FLUSH_SLEEPS;
@@ -210,9 +210,9 @@ static bool is_flushing(const mc_executor_t *x, const mc_transport_t *t)
 static int begin_flushes(mc_job_t *job)
 {
     int status = MESHCOLL_OK;
-    for (int32_t i = 0; i < job->n_polled && !status; i++)
-        if (!is_flushing(&job->greeter->request.executor, job->polled[i]))
-            status = begin_flush(job, job->polled[i]);
+    for (int32_t i = 0; i < job->connections.n_polled && !status; i++)
+        if (!is_flushing(&job->connections.greeter->request.executor, job->connections.polled[i]))
+            status = begin_flush(job, job->connections.polled[i]);
     return status;
 }
 
@@ -228,15 +228,16 @@ static int advance(meshcoll_request_t *r)
         status = begin_flushes(job);
     if (status)
         return status;
-    return job->greeter->first ? MESHCOLL_IN_PROGRESS : MESHCOLL_OK;
+    return job->connections.greeter->first ? MESHCOLL_IN_PROGRESS : MESHCOLL_OK;
 }
 
 static int open_greeter(meshcoll_t *h)
 {
     mc_job_t *const job = h->job;
-    if (!job->greeter && !(job->greeter = calloc(1, sizeof *job->greeter)))
+    if (!job->connections.greeter &&
+        !(job->connections.greeter = calloc(1, sizeof *job->connections.greeter)))
         return mc_fail_memory("greeting new connections");
-    meshcoll_request_t *const r = &job->greeter->request;
+    meshcoll_request_t *const r = &job->connections.greeter->request;
     r->mesh = h;
     r->advance = advance;
     r->executor.state = MC_PENDING;
@@ -245,7 +246,7 @@ static int open_greeter(meshcoll_t *h)
 
 static greeting_t *new_greeting(const meshcoll_t *h, mc_peer_t *peer)
 {
-    struct mc_greeter *const greeter = h->job->greeter;
+    struct mc_greeter *const greeter = h->job->connections.greeter;
     greeting_t *const g = calloc(1, sizeof *g);
     if (!g) {
         mc_fail_memory("greeting a new connection");
@@ -269,7 +270,7 @@ int mc_greet(meshcoll_t *h, mc_peer_t *peer)
     greeting_t *const g = new_greeting(h, peer);
     if (!g)
         return MESHCOLL_ERR_NO_MEMORY;
-    meshcoll_request_t *const r = &job->greeter->request;
+    meshcoll_request_t *const r = &job->connections.greeter->request;
     if (!r->running) {
         r->running = true;
         r->status = MESHCOLL_IN_PROGRESS;
@@ -289,7 +290,7 @@ static int64_t now_ms(void)
 
 static bool is_unfinished(const mc_job_t *job)
 {
-    bool any = job->greeter && job->greeter->request.running;
+    bool any = job->connections.greeter && job->connections.greeter->request.running;
     for (const meshcoll_t *h = job->meshes; h && !any; h = h->next)
         any = h->n_barriers > 0;
     return any;
@@ -299,7 +300,7 @@ void mc_greet_finish(mc_job_t *job)
 {
     const int64_t end = now_ms() + FINISH_MS;
     mc_job_lock(job);
-    while (is_unfinished(job) && !job->broken && now_ms() < end) {
+    while (is_unfinished(job) && !job->failure.status && now_ms() < end) {
         const uint32_t n = mc_job_progress(job);
         (void)mc_job_leave(job, MESHCOLL_OK);
         if (n == 0)
@@ -311,12 +312,12 @@ void mc_greet_finish(mc_job_t *job)
 
 void mc_greet_free(mc_job_t *job)
 {
-    if (!job->greeter)
+    if (!job->connections.greeter)
         return;
-    for (greeting_t *g; (g = job->greeter->first);) {
-        job->greeter->first = g->next;
+    for (greeting_t *g; (g = job->connections.greeter->first);) {
+        job->connections.greeter->first = g->next;
         free(g);
     }
-    free(job->greeter);
-    job->greeter = NULL;
+    free(job->connections.greeter);
+    job->connections.greeter = NULL;
 }

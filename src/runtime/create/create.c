@@ -19,24 +19,24 @@ static int open_handle(mc_making_t *m)
         return status;
     mc_job_t *const job = m->handle->job;
     const mc_shm_access_t wanted = mc_connections_want_shm(job);
-    mc_making_devices(m, job->devices);
-    job->access = wanted > m->copies && m->copies < MC_SHM_COPY ? m->copies : wanted;
+    mc_making_devices(m, job->connections.devices);
+    job->connections.access = wanted > m->copies && m->copies < MC_SHM_COPY ? m->copies : wanted;
     mc_job_lock(job);
     job->oversubscribed = m->oversubscribed;
     mc_job_unlock(job);
     status = mc_connections_open(job);
     for (int32_t d = 0; d < job->mesh.ndims; d++)
-        m->handle->transport[d] = job->transport[d];
+        m->handle->transport[d] = job->connections.transport[d];
     return status;
 }
 
 /* Ranks that may not read each other's memory copy. */
 static void lower_access(mc_job_t *job)
 {
-    job->access = MC_SHM_COPY;
+    job->connections.access = MC_SHM_COPY;
     for (int32_t d = 0; d < job->mesh.ndims; d++)
-        if (job->transport[d] && job->transport[d]->pulls)
-            mc_shm_lower(job->transport[d]);
+        if (job->connections.transport[d] && job->connections.transport[d]->pulls)
+            mc_shm_lower(job->connections.transport[d]);
 }
 
 static int create(mc_making_t *m)
@@ -56,9 +56,9 @@ static int create(mc_making_t *m)
     if (status)
         return status;
     mc_addresses_agree(m->handle->job, &addresses);
-    bool reads = m->handle->job->access == MC_SHM_READ;
+    bool reads = m->handle->job->connections.access == MC_SHM_READ;
     status = mc_making_addresses(m, &addresses, &reads);
-    if (!status && m->handle->job->access == MC_SHM_READ && !reads)
+    if (!status && m->handle->job->connections.access == MC_SHM_READ && !reads)
         lower_access(m->handle->job);
     if (!status)
         mc_monitor_join(m->handle->job->monitor);
@@ -77,7 +77,7 @@ int mc_handle_create(const mc_creation_t *creation, meshcoll_t **mesh)
                        oob->size, MOST_RANKS);
     mc_making_open(&m, creation);
     const int status = create(&m);
-    if (!status && m.handle->root_rank) { /* it has joined a job */
+    if (!status && m.handle->job_rank) { /* it has joined a job */
         if (creation->free_context)
             creation->free_context(creation->oob.context);
     } else if (!status) {

@@ -8,7 +8,7 @@
 /* Input of the creation. The caller keeps `place` and `params`. */
 typedef struct {
     /* On success `context` is freed with `free_context` when it is not needed any more: at once where the mesh has
-     * joined a job, so that it has a root_rank. */
+     * joined a job, so that it has a job_rank. */
     meshcoll_oob_t oob;
     void (*free_context)(void *context);
     const mc_endpoint_t *reached; /* this end of a connection to another rank; NULL: not known */

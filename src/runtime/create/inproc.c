@@ -12,7 +12,7 @@ static int add_hubs(const mc_mesh_t *mesh, meshcoll_t **ranks)
     for (int32_t d = 0; d < mesh->ndims && !status; d++) {
         status = mc_inproc_hub(mesh->size, t);
         for (int32_t r = 0; r < mesh->size && !status; r++)
-            ranks[r]->transport[d] = ranks[r]->job->transport[d] = t[r];
+            ranks[r]->transport[d] = ranks[r]->job->connections.transport[d] = t[r];
     }
     free(t);
     return status;

@@ -69,17 +69,17 @@ static bool has_settings(const mc_job_t *job, const mc_settings_t *s)
 static int open_handle(const mc_making_t *m, mc_job_t *job, meshcoll_t **handle)
 {
     meshcoll_t *h = NULL;
-    int32_t *const root_rank = malloc((size_t)m->creation->oob.size * sizeof *root_rank);
+    int32_t *const job_rank = malloc((size_t)m->creation->oob.size * sizeof *job_rank);
     int status = mc_handle_open_placed(m, job, &h);
-    for (int32_t r = 0; !status && root_rank && r < h->mesh.size; r++)
-        root_rank[r] = find_offer(m, mc_comm_rank_of(&h->order, r), &job->id)->rank;
+    for (int32_t r = 0; !status && job_rank && r < h->mesh.size; r++)
+        job_rank[r] = find_offer(m, mc_comm_rank_of(&h->order, r), &job->entry.id)->rank;
     if (h)
         *handle = h;
     if (status) {
-        free(root_rank);
+        free(job_rank);
         return status;
     }
-    return mc_handle_seat(h, root_rank);
+    return mc_handle_seat(h, job_rank);
 }
 
 /* Agreement ---------------------------------------------------------------------------------------- */

@@ -46,7 +46,7 @@ static int open_shared(const mc_mesh_t *mesh, int32_t rank, const mc_settings_t 
     j->rank = rank;
     j->device = mc_gpu_ops();
     j->mesh = *mesh;
-    j->alarm = &mc_no_alarm;
+    j->failure.alarm = &mc_no_alarm;
     j->ended = mc_request_ended;
     int status = mc_diagnose_open_job(j);
     if (!status)
@@ -146,5 +146,6 @@ int mc_handle_open_placed(const mc_making_t *m, mc_job_t *job, meshcoll_t **hand
     h->job->order = h->order;
     h->job->machine = h->machine;
     h->job->oob = m->creation->oob;
-    return mc_boxes_transports(m->settings.transports, h->machine, &h->mesh, h->job->tls);
+    return mc_boxes_transports(m->settings.transports, h->machine, &h->mesh,
+                               h->job->connections.tls);
 }

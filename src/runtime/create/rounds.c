@@ -224,8 +224,8 @@ static void take_addresses(mc_making_t *m, size_t bytes)
     for (size_t r = 0; r < n; r++)
         memmove(memory + r * bytes, m->rounds.all + r * record + sizeof(fourth_t), bytes);
     char *const fitted = realloc(memory, n * (bytes + 1));
-    m->handle->job->addresses = fitted ? fitted : memory;
-    m->handle->job->address_stride = bytes;
+    m->handle->job->connections.addresses = fitted ? fitted : memory;
+    m->handle->job->connections.address_stride = bytes;
     m->rounds.memory = NULL;
 }
 
@@ -253,7 +253,7 @@ static int open_monitor(const mc_making_t *m, mc_contact_t *contact)
         return status;
     mc_job_lock(job); /* there may be a progress thread */
     job->monitor = monitor;
-    job->alarm = &mc_monitor_board(monitor)->has_fatal;
+    job->failure.alarm = &mc_monitor_board(monitor)->has_fatal;
     mc_job_unlock(job);
     return MESHCOLL_OK;
 }

@@ -21,7 +21,7 @@ static int check(const meshcoll_t *mesh, double seconds, meshcoll_t *const *surv
             "meshcoll_shrink: mesh or survivors is NULL, or the seconds are not a number "
             "from 0 on");
     if (mc_failure_unusable(mesh))
-        return mesh->job->broken;
+        return mesh->job->failure.status;
     if (mesh->from || !mesh->job->monitor)
         return mc_fail(MESHCOLL_ERR_UNSUPPORTED, "meshcoll_shrink: %s",
                        mesh->from ? "a sub-mesh or group cannot be shrunk: "
@@ -41,7 +41,7 @@ static int find_members(const meshcoll_t *h, bool *member)
     int32_t last = -1;
     for (int32_t i = 0; i < h->mesh.size; i++) {
         const int32_t rank =
-            mc_comm_rank_of(&job->order, mc_root_rank(h, mc_mesh_rank_of(&h->order, i)));
+            mc_comm_rank_of(&job->order, mc_job_rank(h, mc_mesh_rank_of(&h->order, i)));
         if (rank < last)
             return mc_fail(MESHCOLL_ERR_UNSUPPORTED,
                            "meshcoll_shrink: this mesh shares connections with one that was made "

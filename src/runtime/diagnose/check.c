@@ -179,7 +179,7 @@ static int begin(meshcoll_t *h, meshcoll_request_t *of, const mc_fingerprint_t *
     if (status) {
         free(c);
         mc_failure_break(h, status);
-        return mc_fail(h->job->broken, "%s", h->job->why);
+        return mc_fail(h->job->failure.status, "%s", h->job->failure.why);
     }
     x->check = c;
     x->internal = true;
@@ -244,6 +244,7 @@ static int tell_refused(meshcoll_t *h, const mc_refused_t *refused, int status)
 
 int mc_check_refused(meshcoll_t *h, const mc_refused_t *refused, int status)
 {
-    return h->job->broken ? mc_lead_refused(h, refused->number.own, refused->persistent, status)
-                          : tell_refused(h, refused, status);
+    return h->job->failure.status
+               ? mc_lead_refused(h, refused->number.own, refused->persistent, status)
+               : tell_refused(h, refused, status);
 }

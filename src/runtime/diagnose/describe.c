@@ -38,10 +38,10 @@ mc_wait_place_t mc_wait_place(const mc_job_t *job, int32_t rank)
 }
 
 /* `rank` is one of the job, as is a connection's. */
-void mc_wait_set_root_peer(const meshcoll_t *h, int32_t rank, mc_wait_t *wait)
+void mc_wait_set_job_peer(const meshcoll_t *h, int32_t rank, mc_wait_t *wait)
 {
     const mc_job_t *const job = h->job;
-    const int32_t in_part = !h->root_rank || rank < 0 ? -1 : mc_rank_of_root(h, rank);
+    const int32_t in_part = !h->job_rank || rank < 0 ? -1 : mc_rank_of_job_rank(h, rank);
     wait->in_part = in_part < 0 ? -1 : mc_comm_rank_of(&h->order, in_part);
     wait->peer = rank;
     wait->known_as = rank < 0 ? -1 : mc_comm_rank_of(&job->order, rank);
@@ -72,7 +72,7 @@ static void set_step(const meshcoll_request_t *r, mc_wait_t *wait)
     const mc_blocked_t b = mc_blocked_find(x);
     wait->awaits = b.awaits;
     if (b.peer >= 0)
-        mc_wait_set_root_peer(r->mesh, b.peer, wait);
+        mc_wait_set_job_peer(r->mesh, b.peer, wait);
     if (b.step >= r->plan->n_steps)
         return;
     wait->step = b.step;
@@ -132,8 +132,7 @@ void mc_wait_describe(const meshcoll_request_t *r, mc_wait_t *wait)
     snprintf(wait->mesh_text, sizeof wait->mesh_text, "%.*s", MC_WAIT_MESH - 1, r->mesh->text);
     if (r->describe) {
         r->describe(r, wait);
-        mc_wait_set_root_peer(r->mesh, wait->peer < 0 ? -1 : mc_root_rank(r->mesh, wait->peer),
-                              wait);
+        mc_wait_set_job_peer(r->mesh, wait->peer < 0 ? -1 : mc_job_rank(r->mesh, wait->peer), wait);
     } else {
         describe_run(r, wait);
     }

@@ -8,7 +8,7 @@
 /* Describes a running request but for its times. */
 void mc_wait_describe(const meshcoll_request_t *r, mc_wait_t *wait);
 /* Fills in the peer, a rank of the job. */
-void mc_wait_set_root_peer(const meshcoll_t *h, int32_t rank, mc_wait_t *wait);
+void mc_wait_set_job_peer(const meshcoll_t *h, int32_t rank, mc_wait_t *wait);
 /* Where a rank of the job is. */
 mc_wait_place_t mc_wait_place(const mc_job_t *job, int32_t rank);
 /* Tells the meshes of a family apart; the same on all ranks. */

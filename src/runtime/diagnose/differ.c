@@ -100,7 +100,7 @@ int mc_differ_ask(const mc_job_t *job, int64_t now)
     mc_wait_t own;
     int status = MESHCOLL_OK;
     uint32_t n = 0;
-    for (const meshcoll_request_t *r = mc_request_in_flight(job->running.first);
+    for (const meshcoll_request_t *r = mc_request_in_flight(job->requests.running.first);
          r && n < OLDEST && !status; r = mc_request_next(r)) {
         if (!runs(r) || !is_due(r, now) || is_near_limit(r, now) || !may_ask(job))
             continue;
@@ -123,9 +123,9 @@ static bool finds_other(const mc_job_t *job, const meshcoll_request_t *r, uint64
     const mc_executor_t *const x = &r->executor;
     const uint64_t tag = mc_tag(0, r->operation, x->digest) | mc_tag_context(r->mesh->context);
     bool found = false;
-    for (int32_t i = 0; i < job->n_polled && !found; i++)
-        found = job->polled[i]->ops->differs &&
-                job->polled[i]->ops->differs(job->polled[i], tag, other);
+    for (int32_t i = 0; i < job->connections.n_polled && !found; i++)
+        found = job->connections.polled[i]->ops->differs &&
+                job->connections.polled[i]->ops->differs(job->connections.polled[i], tag, other);
     return found;
 }
 
@@ -150,7 +150,7 @@ int mc_differ_check(mc_job_t *job)
 {
     uint64_t other;
     uint32_t n = 0;
-    for (meshcoll_request_t *r = mc_request_in_flight(job->running.first); r && n < OLDEST;
+    for (meshcoll_request_t *r = mc_request_in_flight(job->requests.running.first); r && n < OLDEST;
          r = mc_request_next(r)) {
         if (!runs(r) || r->watched.looked == 0)
             continue;

@@ -63,9 +63,9 @@ static void print_head(const report_t *r)
         fprintf(r->out, "links: %s\n", r->e->links_from);
     else
         fprintf(r->out, "links: %s, %s\n", r->e->links, r->e->links_from);
-    if (*r->h->job->devices)
+    if (*r->h->job->connections.devices)
         fprintf(r->out, "network interfaces that lead to the other ranks: %s\n",
-                r->h->job->devices);
+                r->h->job->connections.devices);
     print_links(r);
 }
 

@@ -95,7 +95,7 @@ static int fail_late(const mc_job_t *job, const meshcoll_request_t *r)
     mc_wait_describe(r, &wait);
     wait.still_ms = r->watched.looked - r->watched.moved;
     if (job->query.rank && wait.kind == MC_WAIT_DESTROY)
-        mc_wait_set_root_peer(r->mesh, find_absent(job), &wait);
+        mc_wait_set_job_peer(r->mesh, find_absent(job), &wait);
     if (find_verdict(job, &wait, &verdict))
         mc_verdict_print(&verdict, &text);
     else
@@ -108,7 +108,7 @@ static int fail_late(const mc_job_t *job, const meshcoll_request_t *r)
 int mc_limits_poll(mc_job_t *job, int64_t now)
 {
     const meshcoll_request_t *late = NULL;
-    for (meshcoll_request_t *r = mc_request_in_flight(job->running.first); r;
+    for (meshcoll_request_t *r = mc_request_in_flight(job->requests.running.first); r;
          r = mc_request_next(r)) {
         if (!mc_waits_are_of(r))
             continue;

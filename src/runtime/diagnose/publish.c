@@ -109,7 +109,7 @@ void mc_waits_publish(const mc_job_t *job, int64_t now)
     remove_entries(p);
     p->looked = now;
     p->n_more = 0;
-    for (const meshcoll_request_t *r = mc_request_in_flight(job->running.first); r;
+    for (const meshcoll_request_t *r = mc_request_in_flight(job->requests.running.first); r;
          r = mc_request_next(r))
         if (mc_waits_are_of(r))
             publish(job, r, now);
@@ -140,7 +140,7 @@ void mc_waits_break(const mc_job_t *job)
     published_t *const p = job->waits;
     const int64_t now = now_ms();
     pthread_mutex_lock(&p->lock);
-    mark_broken(p, job->broken);
+    mark_broken(p, job->failure.status);
     for (int32_t i = 0; i < p->n; i++)
         p->entry[i].stays = is_fresh(&p->entry[i], now);
     pthread_mutex_unlock(&p->lock);

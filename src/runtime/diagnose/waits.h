@@ -18,7 +18,7 @@ enum { MC_WAIT_TEXT = 480, MC_WAIT_SHORT_TEXT = 256 };
 /* A record that was not refreshed for so long says that nobody waits in the library. */
 enum { MC_WAITS_FRESH_MS = 1000 };
 
-/* A mesh of the process: the root mesh, or a sub-mesh. */
+/* A mesh of the process: the job's first, or another. */
 typedef struct {
     uint32_t id, n_calls, n_persistent; /* operation numbers taken */
     int32_t broken;                     /* status of its failure; else 0 */
@@ -27,7 +27,7 @@ typedef struct {
 } mc_waits_mesh_t;
 
 typedef struct mc_waits {
-    int32_t rank, known_as; /* in the root mesh: mesh rank, the caller's number */
+    int32_t rank, known_as; /* in the job's first mesh: mesh rank, the caller's number */
     int32_t size, pid;
     char host[MC_WAIT_HOST];
     mc_wait_place_t place;

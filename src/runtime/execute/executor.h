@@ -18,7 +18,7 @@
 
 /* Connections by plan->peer, and the counters that their bytes are added to. */
 typedef struct {
-    int32_t rank;     /* of the root mesh, as are those of the peers */
+    int32_t rank;     /* of the job, as are those of the peers */
     uint32_t context; /* of tags */
     mc_pacing_t pacing;
     bool oversubscribed; /* ranks share cores */

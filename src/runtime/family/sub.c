@@ -79,10 +79,10 @@ static int take_machines(const mc_members_t *p, meshcoll_t *h)
 
 static int take_ranks(const mc_members_t *p, meshcoll_t *h)
 {
-    int32_t *const root_rank = malloc((size_t)p->mesh.size * sizeof *root_rank);
-    for (int32_t r = 0; root_rank && r < p->mesh.size; r++)
-        root_rank[r] = mc_root_rank(p->parent, p->member[r]);
-    return mc_handle_seat(h, root_rank);
+    int32_t *const job_rank = malloc((size_t)p->mesh.size * sizeof *job_rank);
+    for (int32_t r = 0; job_rank && r < p->mesh.size; r++)
+        job_rank[r] = mc_job_rank(p->parent, p->member[r]);
+    return mc_handle_seat(h, job_rank);
 }
 
 /* Ranks that leave a box through one port, as far as the mesh tells. */

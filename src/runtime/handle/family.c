@@ -28,26 +28,27 @@ static void take_transports(meshcoll_t *h)
         outermost[k] = MC_MAX_DIMS;
     for (int32_t r = 1; r < h->mesh.size; r++) {
         const int32_t k = mc_mesh_level(&h->mesh, r - 1, r);
-        const int32_t d = mc_mesh_level(&job->mesh, h->root_rank[r - 1], h->root_rank[r]);
+        const int32_t d = mc_mesh_level(&job->mesh, h->job_rank[r - 1], h->job_rank[r]);
         outermost[k] = d < outermost[k] ? d : outermost[k];
     }
     for (int32_t k = 0; k < h->mesh.ndims; k++)
-        h->transport[k] = outermost[k] < MC_MAX_DIMS ? job->transport[outermost[k]] : NULL;
+        h->transport[k] =
+            outermost[k] < MC_MAX_DIMS ? job->connections.transport[outermost[k]] : NULL;
 }
 
-int mc_handle_seat(meshcoll_t *h, int32_t *root_rank)
+int mc_handle_seat(meshcoll_t *h, int32_t *job_rank)
 {
     const int32_t n = h->mesh.size;
     keyed_t *const seat = malloc((size_t)n * sizeof *seat);
-    h->root_rank = root_rank;
-    h->by_root = malloc((size_t)n * sizeof *h->by_root);
-    const bool good = seat && root_rank && h->by_root;
+    h->job_rank = job_rank;
+    h->by_job_rank = malloc((size_t)n * sizeof *h->by_job_rank);
+    const bool good = seat && job_rank && h->by_job_rank;
     for (int32_t r = 0; good && r < n; r++)
-        seat[r] = (keyed_t){root_rank[r], r};
+        seat[r] = (keyed_t){job_rank[r], r};
     if (good)
         qsort(seat, (size_t)n, sizeof *seat, compare);
     for (int32_t r = 0; good && r < n; r++)
-        h->by_root[r] = seat[r].rank;
+        h->by_job_rank[r] = seat[r].rank;
     free(seat);
     if (!good)
         return mc_fail_memory("a table of ranks");
@@ -55,17 +56,17 @@ int mc_handle_seat(meshcoll_t *h, int32_t *root_rank)
     return MESHCOLL_OK;
 }
 
-int32_t mc_rank_of_root(const meshcoll_t *h, int32_t root_rank)
+int32_t mc_rank_of_job_rank(const meshcoll_t *h, int32_t job_rank)
 {
     int32_t lo = 0, hi = h->mesh.size;
-    if (!h->root_rank)
-        return root_rank >= 0 && root_rank < h->mesh.size ? root_rank : -1;
+    if (!h->job_rank)
+        return job_rank >= 0 && job_rank < h->mesh.size ? job_rank : -1;
     while (hi - lo > 1) {
         const int32_t mid = lo + (hi - lo) / 2;
-        if (h->root_rank[h->by_root[mid]] <= root_rank)
+        if (h->job_rank[h->by_job_rank[mid]] <= job_rank)
             lo = mid;
         else
             hi = mid;
     }
-    return h->root_rank[h->by_root[lo]] == root_rank ? h->by_root[lo] : -1;
+    return h->job_rank[h->by_job_rank[lo]] == job_rank ? h->by_job_rank[lo] : -1;
 }

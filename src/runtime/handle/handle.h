@@ -56,8 +56,8 @@ struct meshcoll {
     uint32_t context;  /* in tags; that of the job's first mesh is 0 */
     uint32_t creation; /* its number; that of the job's first mesh is 0 */
     /* By rank: its rank in the job; NULL: the same, and `order` and `machine` are the job's. */
-    int32_t *root_rank;
-    int32_t *by_root; /* its ranks, in the order of root_rank */
+    int32_t *job_rank;
+    int32_t *by_job_rank; /* its ranks, in the order of job_rank */
 
     int32_t *machine; /* by rank, the lowest rank on its machine; NULL: all are in one process */
     /* by dimension: that of most pairs, the job's; NULL for extent 1 */
@@ -101,14 +101,14 @@ static inline bool mc_mesh_is_of(const meshcoll_t *h, const meshcoll_t *from)
     return h;
 }
 
-static inline int32_t mc_root_rank(const meshcoll_t *h, int32_t rank)
+static inline int32_t mc_job_rank(const meshcoll_t *h, int32_t rank)
 {
-    return h->root_rank ? h->root_rank[rank] : rank;
+    return h->job_rank ? h->job_rank[rank] : rank;
 }
 /* Its ranks are these of the job, whose transports it uses: of each dimension the outermost that joins neighbours along
- * it. Takes over `root_rank`. ERR_NO_MEMORY. */
-int mc_handle_seat(meshcoll_t *h, int32_t *root_rank);
+ * it. Takes over `job_rank`. ERR_NO_MEMORY. */
+int mc_handle_seat(meshcoll_t *h, int32_t *job_rank);
 /* Returns its rank of a rank of the job; -1: it is no member. */
-int32_t mc_rank_of_root(const meshcoll_t *h, int32_t root_rank);
+int32_t mc_rank_of_job_rank(const meshcoll_t *h, int32_t job_rank);
 
 #endif

@@ -30,27 +30,18 @@ typedef struct {
 } mc_job_id_t;
 
 typedef struct mc_job mc_job_t;
-struct mc_job {
-    int32_t rank;
-    mc_mesh_t mesh;
-    mc_order_t order;
-    int32_t *machine; /* by rank, the lowest rank on its machine; NULL: all are in one process */
-    mc_settings_t settings; /* of the first mesh */
 
-    mc_job_t *next; /* of this process's jobs (jobs/jobs.h) */
+/* In the list of this process's jobs (jobs/jobs.h), under its lock. */
+typedef struct {
+    mc_job_t *next;
     mc_job_id_t id;
     pthread_t maker;    /* the thread that made it */
     uint32_t n_closing; /* meshes that are being destroyed, maybe the last one: none joins it */
     uint32_t n_joining; /* meshes that are being made of its ranks */
-    bool unusable; /* made by a process that has forked this one, or gone: only forgetting works */
+} mc_job_entry_t;
 
-    meshcoll_t *meshes;  /* the newest first */
-    mc_family_t *family; /* NULL: no mesh was made but the first */
-
-    /* allgather is NULL where all ranks are in one process */
-    meshcoll_oob_t oob;
-    void (*free_context)(void *context);
-
+/* Its transports and what they lead to (connect/connections.h). */
+typedef struct {
     char tls[MC_MAX_DIMS][MC_TLS_TEXT];
     char devices[MC_DEVICES_TEXT]; /* that lead to other machines; "": UCX's choice */
     mc_shm_access_t access;
@@ -63,29 +54,57 @@ struct mc_job {
     mc_peer_t **peer; /* ascending by rank */
     uint32_t n_peers, peer_capacity;
     struct mc_greeter *greeter; /* of new connections; NULL: none needed it yet */
+} mc_connections_t;
 
-    bool oversubscribed; /* more ranks than cores */
+/* See progress/failure.h. */
+typedef struct {
+    int status;                /* of the first run that failed, after which none starts; else 0 */
+    double at;                 /* when it failed (mc_now) */
+    char why[400];             /* its error text */
+    const _Atomic bool *alarm; /* of the monitor's board: the job failed somewhere */
+    int64_t check_at;          /* ms; time of the next check that peers are alive */
+    bool misses_peer;          /* the last check found a peer gone */
+    uint64_t n_runs;           /* that have failed, alone or with all */
+} mc_failure_t;
 
-    int broken;      /* status of the first run that failed, after which none starts; else 0 */
-    double broke_at; /* when it failed (mc_now) */
-    char why[400];   /* its error text */
+/* Of all meshes: requests that run, the oldest first; of these, those to advance at the next poll, and those that wait
+ * for a connection (progress/busy.h). */
+typedef struct {
+    mc_list_t running, ready, connecting;
+    mc_job_t *next; /* in the thread's list of jobs with running requests */
+} mc_job_requests_t;
+
+struct mc_job {
+    int32_t rank;
+    mc_mesh_t mesh;
+    mc_order_t order;
+    int32_t *machine; /* by rank, the lowest rank on its machine; NULL: all are in one process */
+    mc_settings_t settings; /* of the first mesh */
+    bool oversubscribed;    /* more ranks than cores */
+
+    mc_job_entry_t entry;
+    bool unusable; /* made by a process that has forked this one, or gone: only forgetting works */
+
+    meshcoll_t *meshes;  /* the newest first */
+    mc_family_t *family; /* NULL: no mesh was made but the first */
+
+    /* allgather is NULL where all ranks are in one process */
+    meshcoll_oob_t oob;
+    void (*free_context)(void *context);
+
+    mc_connections_t connections;
+    mc_job_requests_t requests;
+    mc_failure_t failure;
     struct mc_monitor *monitor; /* NULL: all ranks are in one process */
-    const _Atomic bool *alarm;  /* of its board: the job failed somewhere */
-    int64_t check_at;           /* ms; time of the next check that peers are alive (failure.h) */
-    bool misses_peer;           /* the last look found a peer gone */
 
     const mc_job_hooks_t *hooks;
     struct mc_published *waits; /* what this rank waits for (diagnose/publish.h) */
     struct mc_serve *serve;     /* tells meshcoll status; NULL: does not */
     mc_peer_query_t query;      /* rank is NULL: other ranks cannot be asked */
 
-    /* Of all meshes: requests that run, the oldest first; of these, those to advance at the next poll, and
-     * those that wait for a connection (progress/busy.h). */
-    mc_list_t running, ready, connecting;
-    uint64_t n_failed;                          /* runs that have failed, alone or with all */
-    void (*ended)(meshcoll_request_t *request); /* called for a request that has just left it */
-    mc_job_t *next_busy;        /* in the thread's list of jobs with running requests */
-    struct mc_threads *threads; /* NULL: one thread at a time, no lock */
+    void (*ended)(
+        meshcoll_request_t *request); /* called for a request that has just left `requests` */
+    struct mc_threads *threads;       /* NULL: one thread at a time, no lock */
 
     struct mc_talk *talk;                  /* where headers arrive; NULL: nobody listens yet */
     uint32_t (*move_messages)(mc_job_t *); /* after each poll; NULL: none so far */

@@ -34,8 +34,8 @@ typedef struct {
 struct meshcoll_request {
     meshcoll_t *mesh;         /* NULL once the mesh is destroyed */
     meshcoll_request_t *next; /* whose callback is due after its own */
-    mc_list_node_t in_flight; /* in the root's list of running requests */
-    /* In the root's list of those to advance, or in one of those that wait. What has ended at once may still be
+    mc_list_node_t in_flight; /* in its job's list of running requests */
+    /* In its job's list of those to advance, or in one of those that wait. What has ended at once may still be
      * in it. */
     mc_ready_t ready;
     meshcoll_request_t *next_of_all, *prev_of_all; /* in the handle's list of all requests */

@@ -56,8 +56,8 @@ typedef struct mc_wait {
     uint64_t message;      /* bytes of the message that it waits for */
     int32_t phase, phases; /* from 0 on; 0 phases: it is in none */
     uint32_t step, steps;  /* from 0 on; 0 steps: it is at none */
-    int32_t peer;          /* mesh rank of the root mesh; -1: none, or any */
-    int32_t known_as;      /* the caller's number of the peer in the root mesh */
+    int32_t peer;          /* rank of the job; -1: none, or any */
+    int32_t known_as;      /* the caller's number of the peer in the job's first mesh */
     mc_wait_place_t place; /* of the peer */
     int32_t in_part;       /* the caller's number of the peer in a sub-mesh; -1: it is none */
     int64_t waited_ms;     /* in the library, in this run */

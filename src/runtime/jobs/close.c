@@ -73,8 +73,8 @@ static uint32_t free_own(meshcoll_t *h)
     mc_group_free(h);
     if (h->machine != h->job->machine)
         free(h->machine);
-    free(h->root_rank);
-    free(h->by_root);
+    free(h->job_rank);
+    free(h->by_job_rank);
     if (h->order.comm_rank != h->job->order.comm_rank)
         mc_order_free(&h->order);
     if (h->state == MC_MESH_TAKEN)
@@ -100,8 +100,8 @@ static void close_shared(mc_job_t *job)
     mc_monitor_close(job->monitor);
     mc_serve_close(job);
     for (int32_t d = 0; d < job->mesh.ndims; d++)
-        if (job->transport[d])
-            job->transport[d]->ops->close(job->transport[d]);
+        if (job->connections.transport[d])
+            job->connections.transport[d]->ops->close(job->connections.transport[d]);
     mc_greet_free(job);
 }
 
@@ -120,8 +120,8 @@ void mc_job_free(mc_job_t *job)
     mc_talk_free(job);
     mc_diagnose_close_job(job);
     free(job->family);
-    free(job->addresses);
-    free(job->peer);
+    free(job->connections.addresses);
+    free(job->connections.peer);
     free(job->machine);
     mc_order_free(&job->order);
     mc_settings_free(&job->settings);
@@ -162,7 +162,7 @@ static bool any_runs(const meshcoll_t *h)
 /* May the transports of the job, which stay open, still use its memory? */
 static bool is_in_flight(const meshcoll_t *h)
 {
-    return h->job->broken || h->n_special > 0 || any_runs(h) || !mc_messages_idle(h);
+    return h->job->failure.status || h->n_special > 0 || any_runs(h) || !mc_messages_idle(h);
 }
 
 /* The context is free as soon as nothing is in flight in it on this rank. It stays used where the rank was refused a
@@ -234,7 +234,7 @@ static bool destroy_one(meshcoll_t *h, bool dropped)
         return false;
     }
     mc_diagnose_report(h);
-    if (!h->root_rank)
+    if (!h->job_rank)
         forget_oob(job);
     mc_jobs_reopen(job);
     const uint32_t n = close_all(h);
@@ -259,7 +259,8 @@ static void oob_barrier(const mc_job_t *job)
     const char one = 1;
     if (job->oob.allgather)
         job->oob.allgather(job->oob.context, &one,
-                           job->addresses + (size_t)job->mesh.size * job->address_stride,
+                           job->connections.addresses +
+                               (size_t)job->mesh.size * job->connections.address_stride,
                            sizeof one);
 }
 
@@ -332,7 +333,7 @@ static int await_monitors(meshcoll_t *mesh)
     if (met != MESHCOLL_IN_PROGRESS)
         return met;
     mc_job_lock(job);
-    if (job->broken)
+    if (job->failure.status)
         f.request.running = false;
     else
         mc_busy_enlist(job, &f.request);
@@ -365,9 +366,9 @@ static void let_others_hear(const mc_job_t *job)
 {
     bool connects = false;
     for (int32_t d = 0; d < job->mesh.ndims; d++)
-        connects |= job->transport[d] && job->transport[d]->greets;
-    const double left = job->broke_at + HEAR_SECONDS - mc_now();
-    if (job->broken && connects && left > 0)
+        connects |= job->connections.transport[d] && job->connections.transport[d]->greets;
+    const double left = job->failure.at + HEAR_SECONDS - mc_now();
+    if (job->failure.status && connects && left > 0)
         nanosleep(&(struct timespec){.tv_nsec = (long)(1e9 * left)}, NULL);
 }
 
@@ -401,7 +402,7 @@ static void settle_gpu(meshcoll_t *mesh)
         if (h->gpu && mc_mesh_is_of(h, mesh))
             device->await(h);
     (void)mc_leave(mesh, MESHCOLL_OK);
-    if (mesh->gpu && !mesh->job->broken && !mesh->group_open && !meshcoll_barrier(mesh))
+    if (mesh->gpu && !mesh->job->failure.status && !mesh->group_open && !meshcoll_barrier(mesh))
         device->unmap(mesh);
 }
 

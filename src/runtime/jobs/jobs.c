@@ -22,16 +22,16 @@ static void forget(mc_job_t *job)
 {
     job->unusable = true;
     job->threads = NULL;
-    job->n_polled = 0;
+    job->connections.n_polled = 0;
     job->move_messages = NULL;
-    if (!job->broken)
+    if (!job->failure.status)
         snprintf(
-            job->why, sizeof job->why,
+            job->failure.why, sizeof job->failure.why,
             "this process is a child of fork, and its parent made the mesh: make a new one here");
-    job->broken = job->broken ? job->broken : MESHCOLL_ERR_UNSUPPORTED;
-    for (meshcoll_request_t *r; (r = mc_request_in_flight(job->running.first));) {
+    job->failure.status = job->failure.status ? job->failure.status : MESHCOLL_ERR_UNSUPPORTED;
+    for (meshcoll_request_t *r; (r = mc_request_in_flight(job->requests.running.first));) {
         mc_busy_unlist(r);
-        r->status = job->broken;
+        r->status = job->failure.status;
         r->running = false;
     }
 }
@@ -39,7 +39,7 @@ static void forget(mc_job_t *job)
 static void forget_all(void)
 {
     lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-    for (mc_job_t *job = first; job; job = job->next)
+    for (mc_job_t *job = first; job; job = job->entry.next)
         forget(job);
     mc_busy = NULL;
     mc_threads_forget();
@@ -56,9 +56,9 @@ void mc_jobs_enter(mc_job_t *job)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, watch_forks);
-    job->maker = pthread_self();
+    job->entry.maker = pthread_self();
     pthread_mutex_lock(&lock);
-    job->next = first;
+    job->entry.next = first;
     first = job;
     pthread_mutex_unlock(&lock);
 }
@@ -68,8 +68,8 @@ void mc_jobs_leave(const mc_job_t *job)
     pthread_mutex_lock(&lock);
     mc_job_t **at = &first;
     while (*at != job)
-        at = &(*at)->next;
-    *at = job->next;
+        at = &(*at)->entry.next;
+    *at = job->entry.next;
     pthread_mutex_unlock(&lock);
 }
 
@@ -83,7 +83,7 @@ void mc_job_add(meshcoll_t *h)
 void mc_jobs_name(mc_job_t *job, const mc_job_id_t *id)
 {
     pthread_mutex_lock(&lock);
-    job->id = *id;
+    job->entry.id = *id;
     pthread_mutex_unlock(&lock);
 }
 
@@ -98,8 +98,8 @@ static bool is_same(const mc_job_id_t *a, const mc_job_id_t *b)
 static bool is_alone(const mc_job_t *job)
 {
     int n = 0;
-    for (const mc_job_t *other = first; other; other = other->next)
-        n += is_same(&other->id, &job->id);
+    for (const mc_job_t *other = first; other; other = other->entry.next)
+        n += is_same(&other->entry.id, &job->entry.id);
     return n == 1;
 }
 
@@ -107,11 +107,11 @@ static bool is_alone(const mc_job_t *job)
  * changes, only the alarm is looked at. */
 static bool may_join(const mc_job_t *job)
 {
-    if (is_same(&job->id, &(mc_job_id_t){{0}}))
+    if (is_same(&job->entry.id, &(mc_job_id_t){{0}}))
         return false;
     const bool any_thread = job->threads && is_alone(job);
-    return (pthread_equal(job->maker, pthread_self()) || any_thread) && !job->unusable &&
-           job->n_closing == 0 && job->monitor && !atomic_load(job->alarm) &&
+    return (pthread_equal(job->entry.maker, pthread_self()) || any_thread) && !job->unusable &&
+           job->entry.n_closing == 0 && job->monitor && !atomic_load(job->failure.alarm) &&
            mc_monitor_is_joined(job->monitor);
 }
 
@@ -120,9 +120,9 @@ void mc_jobs_offer(mc_job_offer_t offer[MC_JOBS_OFFERED])
     int n = 0;
     memset(offer, 0, MC_JOBS_OFFERED * sizeof *offer);
     pthread_mutex_lock(&lock);
-    for (const mc_job_t *job = first; job && n < MC_JOBS_OFFERED; job = job->next)
+    for (const mc_job_t *job = first; job && n < MC_JOBS_OFFERED; job = job->entry.next)
         if (may_join(job))
-            offer[n++] = (mc_job_offer_t){.id = job->id, .rank = job->rank};
+            offer[n++] = (mc_job_offer_t){.id = job->entry.id, .rank = job->rank};
     pthread_mutex_unlock(&lock);
 }
 
@@ -130,10 +130,11 @@ mc_job_t *mc_jobs_hold(const mc_job_offer_t *offer)
 {
     pthread_mutex_lock(&lock);
     mc_job_t *job = first;
-    while (job && !(is_same(&job->id, &offer->id) && job->rank == offer->rank && may_join(job)))
-        job = job->next;
+    while (job &&
+           !(is_same(&job->entry.id, &offer->id) && job->rank == offer->rank && may_join(job)))
+        job = job->entry.next;
     if (job)
-        job->n_joining++;
+        job->entry.n_joining++;
     pthread_mutex_unlock(&lock);
     return job;
 }
@@ -141,7 +142,7 @@ mc_job_t *mc_jobs_hold(const mc_job_offer_t *offer)
 void mc_jobs_release(mc_job_t *job)
 {
     pthread_mutex_lock(&lock);
-    job->n_joining--;
+    job->entry.n_joining--;
     pthread_mutex_unlock(&lock);
 }
 
@@ -149,8 +150,8 @@ void mc_jobs_release(mc_job_t *job)
 void mc_jobs_close(mc_job_t *job)
 {
     pthread_mutex_lock(&lock);
-    job->n_closing++;
-    while (job->n_joining > 0) {
+    job->entry.n_closing++;
+    while (job->entry.n_joining > 0) {
         pthread_mutex_unlock(&lock);
         sched_yield();
         pthread_mutex_lock(&lock);
@@ -161,18 +162,20 @@ void mc_jobs_close(mc_job_t *job)
 void mc_jobs_reopen(mc_job_t *job)
 {
     pthread_mutex_lock(&lock);
-    job->n_closing--;
+    job->entry.n_closing--;
     pthread_mutex_unlock(&lock);
 }
 
 /* Handles that are gone --------------------------------------------------------------------------- */
 
 /* `meshes` is their list. */
-static mc_job_t gone = {.unusable = true,
-                        .broken = MESHCOLL_ERR_INVALID_ARG,
-                        .alarm = &mc_no_alarm,
-                        .why = "the mesh that this one was made from was destroyed, and this "
-                               "one with it"};
+static mc_job_t gone = {
+    .unusable = true,
+    .failure = {.status = MESHCOLL_ERR_INVALID_ARG,
+                .alarm = &mc_no_alarm,
+                .why = "the mesh that this one was made from was destroyed, and this "
+                       "one with it"},
+};
 
 static void free_from(meshcoll_t *h)
 {

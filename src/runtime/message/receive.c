@@ -99,8 +99,8 @@ static void watch_any(const meshcoll_t *h, bool begins)
 {
     const mc_job_t *const job = h->job;
     for (int32_t d = 0; d < job->mesh.ndims; d++)
-        if (job->transport[d])
-            job->transport[d]->wanted += begins ? 1u : UINT32_MAX; /* less one */
+        if (job->connections.transport[d])
+            job->connections.transport[d]->wanted += begins ? 1u : UINT32_MAX; /* less one */
 }
 
 /* Tells the receive what came. */

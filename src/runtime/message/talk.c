@@ -33,7 +33,7 @@ static void pass_on(mc_job_t *job, mc_arrival_t *a)
     if (is_late(job, a)) {
         free(a);
     } else if (h && h->creation == a->header.creation) {
-        a->source = mc_rank_of_root(h, a->source);
+        a->source = mc_rank_of_job_rank(h, a->source);
         mc_arrivals_append(&h->messages->arrived, a);
     } else {
         mc_arrivals_append(&talk->parked, a);
@@ -136,7 +136,7 @@ static int move_all(const talk_t *talk)
 
 static uint32_t move(mc_job_t *job)
 {
-    if (job->broken)
+    if (job->failure.status)
         return 0;
     const int n = move_all(job->talk);
     if (n < 0)
@@ -160,7 +160,7 @@ static int listen_on(mc_job_t *job)
     mc_arrivals_init(&job->talk->parked);
     const mc_listener_t listener = {.hear = hear, .context = job};
     for (int32_t d = 0; d < job->mesh.ndims && !status; d++) {
-        mc_transport_t *const t = job->transport[d];
+        mc_transport_t *const t = job->connections.transport[d];
         if (!t || !t->ops->listen)
             continue;
         mc_job_poll(job, t);

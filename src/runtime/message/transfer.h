@@ -12,7 +12,7 @@
  * - CREDIT: the sender may announce more messages.
  * - NOTE: eager, of the library to itself (note.h); only a receive for notes matches it.
  *
- * Each handle of a family has messages of its own; their headers arrive at the root and are passed on by
+ * Each handle of a family has messages of its own; their headers arrive at the job and are passed on by
  * context. A header of a group that this rank has not created yet, or of a handle that has no messages so
  * far, is parked until then.
  *
@@ -145,7 +145,7 @@ struct mc_messages {
     mc_transfer_t *spare;
     mc_arrival_t *spare_arrival;
     bool from_all;         /* connected wherever headers need it */
-    meshcoll_t *next_talk; /* next in the root's list */
+    meshcoll_t *next_talk; /* next in the job's list */
 };
 
 /* Where the headers of a family arrive. */
@@ -249,7 +249,7 @@ static inline void mc_flow_count(meshcoll_t *h, const mc_flow_t *flow, size_t by
 /* The tag of the data of a message from a rank of the handle. */
 static inline uint64_t mc_data_tag(const meshcoll_t *h, int32_t source, uint32_t id)
 {
-    return mc_tag_data(mc_root_rank(h, source), id) | mc_tag_context(h->context);
+    return mc_tag_data(mc_job_rank(h, source), id) | mc_tag_context(h->context);
 }
 
 #endif

@@ -6,22 +6,22 @@ void mc_busy_leave(mc_job_t *job)
 {
     mc_job_t **at = &mc_busy;
     while (*at && *at != job)
-        at = &(*at)->next_busy;
+        at = &(*at)->requests.next;
     if (*at)
-        *at = job->next_busy;
+        *at = job->requests.next;
 }
 
 void mc_busy_enlist(mc_job_t *job, meshcoll_request_t *r)
 {
     const mc_executor_t *const x = &r->executor;
-    if (!job->running.first && !job->threads) {
-        job->next_busy = mc_busy;
+    if (!job->requests.running.first && !job->threads) {
+        job->requests.next = mc_busy;
         mc_busy = job;
     }
     r->watched.looked = 0;
-    mc_list_append(&job->running, &r->in_flight);
+    mc_list_append(&job->requests.running, &r->in_flight);
     if (x->state != MC_RUNNING || mc_executor_has_work(x))
-        mc_busy_await(job, r, &job->ready);
+        mc_busy_await(job, r, &job->requests.ready);
 }
 
 void mc_busy_unlist(meshcoll_request_t *r)
@@ -50,7 +50,7 @@ void mc_busy_await(mc_job_t *job, meshcoll_request_t *r, mc_list_t *polled)
     else if (x->state == MC_PENDING && !mc_executor_has_reached(x))
         enter_by_awaited(x->reaching, r);
     else if (x->state == MC_PENDING && x->bound && !x->held)
-        mc_list_append(&job->connecting, &r->ready.node);
+        mc_list_append(&job->requests.connecting, &r->ready.node);
 }
 
 void mc_busy_reached(const mc_list_t *waiting)
@@ -62,6 +62,6 @@ void mc_busy_reached(const mc_list_t *waiting)
 
 void mc_busy_connected(mc_job_t *job)
 {
-    while (job->connecting.first)
-        mc_list_move(&job->ready, job->connecting.first);
+    while (job->requests.connecting.first)
+        mc_list_move(&job->requests.ready, job->requests.connecting.first);
 }

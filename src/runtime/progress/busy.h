@@ -9,7 +9,7 @@
 #include "runtime/handle/request.h"
 
 /* The first of this thread's list of jobs without a lock that have running requests; the others follow by
- * next_busy. */
+ * requests.next. */
 extern _Thread_local mc_job_t *mc_busy;
 
 /* Appends a started request to its job's running ones, and the job to the thread's list. */

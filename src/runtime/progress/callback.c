@@ -41,7 +41,7 @@ static void call(meshcoll_request_t *r)
     void *const context = r->callback_context;
     const int status = r->status;
     const char *const why = r->why ? r->why
-                            : h    ? h->job->why
+                            : h    ? h->job->failure.why
                                    : "the mesh was destroyed while this request ran";
     mc_unlock(h);
     if (status < 0)

@@ -14,10 +14,10 @@ enum { MOST_AHEAD = 1 << 16 };
 
 static void fail_running(mc_job_t *job)
 {
-    for (meshcoll_request_t *r; (r = mc_request_in_flight(job->running.first));) {
+    for (meshcoll_request_t *r; (r = mc_request_in_flight(job->requests.running.first));) {
         mc_busy_unlist(r);
         if (r->status == MESHCOLL_IN_PROGRESS) { /* else a message, complete since the last poll */
-            mc_executor_fail(&r->executor, job->broken);
+            mc_executor_fail(&r->executor, job->failure.status);
             r->status = mc_executor_advance(&r->executor);
         }
         job->ended(r);
@@ -26,17 +26,17 @@ static void fail_running(mc_job_t *job)
         mc_busy_leave(job);
 }
 
-/* Breaks the mesh with the error of job->why. */
+/* Breaks the mesh with the error of job->failure.why. */
 static void break_now(mc_job_t *job, int status)
 {
-    job->broken = status;
-    job->broke_at = mc_now();
-    for (int32_t i = 0; i < job->n_polled; i++)
-        if (job->polled[i]->ops->abandon)
-            job->polled[i]->ops->abandon(job->polled[i], job->why);
+    job->failure.status = status;
+    job->failure.at = mc_now();
+    for (int32_t i = 0; i < job->connections.n_polled; i++)
+        if (job->connections.polled[i]->ops->abandon)
+            job->connections.polled[i]->ops->abandon(job->connections.polled[i], job->failure.why);
     job->hooks->broke(job);
     fail_running(job);
-    job->n_polled = 0; /* last: until here, dropping flushes used them */
+    job->connections.n_polled = 0; /* last: until here, dropping flushes used them */
 }
 
 /* The error of those who are told of one: theirs is that a peer failed, if nothing says more. */
@@ -65,7 +65,7 @@ static void break_with(mc_job_t *job, mc_news_t *news)
         *news = first;
     news->kind = MC_NEWS_FATAL;
     mc_monitor_tell(job->monitor, news);
-    snprintf(job->why, sizeof job->why, "%s", news->text);
+    snprintf(job->failure.why, sizeof job->failure.why, "%s", news->text);
     break_now(job, mc_fail(news->status, "%s", news->text));
 }
 
@@ -87,9 +87,9 @@ static void break_alone(mc_job_t *job, int status)
         break_with(job, &news);
         return;
     }
-    snprintf(job->why, sizeof job->why, "%s", meshcoll_last_error());
+    snprintf(job->failure.why, sizeof job->failure.why, "%s", meshcoll_last_error());
     if (job->monitor)
-        tell(job, status, job->why);
+        tell(job, status, job->failure.why);
     break_now(job, status);
 }
 
@@ -104,7 +104,7 @@ void mc_failure_post(const mc_job_t *job, int status)
 
 void mc_failure_end(mc_job_t *job, int status)
 {
-    if (!job->broken)
+    if (!job->failure.status)
         break_alone(job, status);
 }
 
@@ -116,7 +116,8 @@ void mc_failure_break(meshcoll_t *h, int status)
 void mc_failure_hear(mc_job_t *job)
 {
     mc_news_t news;
-    if (!job->broken && job->monitor && mc_news_fatal(mc_monitor_board(job->monitor), &news))
+    if (!job->failure.status && job->monitor &&
+        mc_news_fatal(mc_monitor_board(job->monitor), &news))
         break_with(job, &news);
 }
 
@@ -124,8 +125,9 @@ int mc_failure_told(mc_job_t *job)
 {
     mc_failure_hear(job);
     if (job->unusable)
-        return mc_fail(job->broken, "%s", job->why);
-    return mc_fail(job->broken, "this mesh failed before: %s; destroy it", job->why);
+        return mc_fail(job->failure.status, "%s", job->failure.why);
+    return mc_fail(job->failure.status, "this mesh failed before: %s; destroy it",
+                   job->failure.why);
 }
 
 const _Atomic bool mc_no_alarm;
@@ -142,13 +144,13 @@ static int64_t now_ms(void)
 static uint32_t context_of(const meshcoll_t *h)
 {
     /* disjoint parts may have equal ones, but not the same lowest rank */
-    const uint32_t lowest = h->by_root ? (uint32_t)h->root_rank[h->by_root[0]] : 0;
+    const uint32_t lowest = h->by_job_rank ? (uint32_t)h->job_rank[h->by_job_rank[0]] : 0;
     return (h->creation << MC_TAG_CONTEXT_BITS | h->context) ^ lowest * UINT32_C(0x9e3779b1);
 }
 
 static bool is_member(const meshcoll_t *h, int32_t comm_rank)
 {
-    return mc_rank_of_root(h, mc_mesh_rank_of(&h->job->order, comm_rank)) >= 0;
+    return mc_rank_of_job_rank(h, mc_mesh_rank_of(&h->job->order, comm_rank)) >= 0;
 }
 
 uint32_t mc_failure_made(const meshcoll_t *h, const mc_lead_t *lead)
@@ -278,13 +280,13 @@ static void tell_refused(meshcoll_t *h, mc_lead_t *lead, uint32_t number, mc_new
 int mc_failure_refused(meshcoll_t *h, uint32_t number, bool persistent, int status)
 {
     const mc_job_t *const job = h->job;
-    if (job->broken)
-        return mc_fail(job->broken, "%s", job->why);
+    if (job->failure.status)
+        return mc_fail(job->failure.status, "%s", job->failure.why);
     if (!job->monitor)
         return status;
     if (status == MESHCOLL_ERR_TRANSPORT) { /* a connection: mostly to a rank that has ended */
         mc_failure_break(h, status);
-        return mc_fail(job->broken, "%s", job->why);
+        return mc_fail(job->failure.status, "%s", job->failure.why);
     }
     tell_refused(h, &h->lead, number, persistent ? MC_NEWS_PERSISTENT : MC_NEWS_CALL);
     return status;
@@ -293,7 +295,7 @@ int mc_failure_refused(meshcoll_t *h, uint32_t number, bool persistent, int stat
 int mc_failure_refused_start(meshcoll_request_t *r, int status)
 {
     const mc_job_t *const job = r->mesh->job;
-    if (r->own_lead && job->monitor && !job->broken)
+    if (r->own_lead && job->monitor && !job->failure.status)
         tell_refused(r->mesh, r->own_lead, r->operation, MC_NEWS_START);
     return status;
 }
@@ -303,7 +305,7 @@ static bool find_refusal(const mc_job_t *job, mc_news_t *news)
 {
     uint32_t next = 0;
     while (mc_news_refusal(mc_monitor_board(job->monitor), &next, news))
-        for (const meshcoll_request_t *r = mc_request_in_flight(job->running.first); r;
+        for (const meshcoll_request_t *r = mc_request_in_flight(job->requests.running.first); r;
              r = mc_request_next(r))
             if (is_refused(r, news))
                 return true;
@@ -321,31 +323,31 @@ static bool find_news(const mc_job_t *job, mc_news_t *news)
 static int check_peers(mc_job_t *job)
 {
     int status = MESHCOLL_OK;
-    for (int32_t i = 0; i < job->n_polled && !status; i++)
-        if (job->polled[i]->ops->check)
-            status = job->polled[i]->ops->check(job->polled[i]);
+    for (int32_t i = 0; i < job->connections.n_polled && !status; i++)
+        if (job->connections.polled[i]->ops->check)
+            status = job->connections.polled[i]->ops->check(job->connections.polled[i]);
     return status;
 }
 
 void mc_failure_look(mc_job_t *job)
 {
     mc_news_t news;
-    if (!job->running.first)
+    if (!job->requests.running.first)
         return;
-    const bool told = find_news(job, &news), missed = job->misses_peer;
+    const bool told = find_news(job, &news), missed = job->failure.misses_peer;
     const int64_t now = now_ms();
-    if (!told && now < job->check_at)
+    if (!told && now < job->failure.check_at)
         return;
-    job->check_at = now + CHECK_EVERY_MS;
+    job->failure.check_at = now + CHECK_EVERY_MS;
     const bool one_sided = !told && find_one_sided(job, &news);
     int status = told || one_sided ? news.status : check_peers(job);
     if (!status)
         status = job->hooks->differs(job);
-    job->misses_peer = status != MESHCOLL_OK;
+    job->failure.misses_peer = status != MESHCOLL_OK;
     /* What a peer wrote before it ended may have come since the last poll, so it fails at the second
      * look: there is a poll in between. */
     if (status && !missed) {
-        job->check_at = now;
+        job->failure.check_at = now;
         return;
     }
     if (!status)

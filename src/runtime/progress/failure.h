@@ -23,7 +23,8 @@ int mc_failure_told(mc_job_t *job);
 static inline int mc_failure_check(meshcoll_t *h)
 {
     mc_job_t *const job = h->job;
-    const bool failed = job->broken || atomic_load_explicit(job->alarm, memory_order_relaxed);
+    const bool failed =
+        job->failure.status || atomic_load_explicit(job->failure.alarm, memory_order_relaxed);
     return failed ? mc_failure_told(job) : MESHCOLL_OK;
 }
 /* The same for calls that go on where a mesh has failed: only where nothing can be done with it. */

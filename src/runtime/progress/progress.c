@@ -34,9 +34,9 @@ static bool advance(meshcoll_request_t *r, bool shared, uint32_t events)
 
 void mc_job_tell(mc_job_t *job)
 {
-    for (int32_t i = 0; i < job->n_polled; i++)
-        if (job->polled[i]->ops->tell)
-            job->polled[i]->ops->tell(job->polled[i]);
+    for (int32_t i = 0; i < job->connections.n_polled; i++)
+        if (job->connections.polled[i]->ops->tell)
+            job->connections.polled[i]->ops->tell(job->connections.polled[i]);
 }
 
 /* Those to advance at each poll join the list again for the next one. */
@@ -44,11 +44,11 @@ static uint32_t advance_ready(mc_job_t *job, uint32_t events)
 {
     mc_list_t again = {0};
     uint32_t n = 0;
-    for (meshcoll_request_t *r; (r = mc_request_ready(job->ready.first));) {
+    for (meshcoll_request_t *r; (r = mc_request_ready(job->requests.ready.first));) {
         mc_list_remove(&r->ready.node);
         if (!r->in_flight.in)
             continue;
-        n += advance(r, job->running.first != job->running.last, events + n);
+        n += advance(r, job->requests.running.first != job->requests.running.last, events + n);
         if (r->status == MESHCOLL_IN_PROGRESS) {
             mc_busy_await(job, r, &again);
         } else {
@@ -57,9 +57,9 @@ static uint32_t advance_ready(mc_job_t *job, uint32_t events)
         }
     }
     while (again.first)
-        mc_list_move(&job->ready, again.first);
+        mc_list_move(&job->requests.ready, again.first);
     mc_job_tell(job);
-    if (!job->running.first && !job->threads)
+    if (!job->requests.running.first && !job->threads)
         mc_busy_leave(job);
     return n;
 }
@@ -67,11 +67,11 @@ static uint32_t advance_ready(mc_job_t *job, uint32_t events)
 uint32_t mc_job_look(mc_job_t *job)
 {
     uint32_t n = 0;
-    for (int32_t i = 0; i < job->n_polled; i++)
-        n += job->polled[i]->ops->progress(job->polled[i]);
+    for (int32_t i = 0; i < job->connections.n_polled; i++)
+        n += job->connections.polled[i]->ops->progress(job->connections.polled[i]);
     if (job->move_messages)
         n += job->move_messages(job);
-    return job->ready.first ? n + advance_ready(job, n) : n;
+    return job->requests.ready.first ? n + advance_ready(job, n) : n;
 }
 
 /* Progresses a job from the process's list; 0 where another thread holds its lock. */
@@ -80,7 +80,7 @@ static uint32_t look_at_listed(mc_job_t *job)
     uint32_t n = 0;
     if (pthread_mutex_trylock(&job->threads->lock))
         return 0; /* another thread progresses it */
-    if (job->running.first) {
+    if (job->requests.running.first) {
         n = mc_job_look(job);
         if (n > 0)
             mc_threads_wake(job->threads);
@@ -95,7 +95,7 @@ uint32_t mc_job_progress(mc_job_t *job)
     if (n > 0 && job->threads)
         mc_threads_wake(job->threads);
     for (mc_job_t *other = mc_busy, *next; other; other = next) {
-        next = other->next_busy;
+        next = other->requests.next;
         if (other != job)
             n += mc_job_look(other);
     }
@@ -106,7 +106,7 @@ void mc_job_check_peers(mc_job_t *job)
 {
     mc_failure_look(job);
     for (mc_job_t *other = mc_busy, *next; other; other = next) {
-        next = other->next_busy;
+        next = other->requests.next;
         if (other != job)
             mc_failure_look(other);
     }
@@ -131,13 +131,13 @@ void mc_test_turn(meshcoll_t *h)
 
 bool mc_job_others_run(const mc_job_t *job)
 {
-    return mc_busy && (mc_busy != job || mc_busy->next_busy);
+    return mc_busy && (mc_busy != job || mc_busy->requests.next);
 }
 
 void mc_sleep_watch(mc_sleep_t *s, const mc_job_t *job)
 {
-    for (int32_t i = 0; i < job->n_polled && !s->ready; i++) {
-        mc_transport_t *const t = job->polled[i];
+    for (int32_t i = 0; i < job->connections.n_polled && !s->ready; i++) {
+        mc_transport_t *const t = job->connections.polled[i];
         if (t->fd < 0 || s->n == MC_SLEEP_FDS)
             s->blind = true;
         else
@@ -148,7 +148,7 @@ void mc_sleep_watch(mc_sleep_t *s, const mc_job_t *job)
 
 void mc_sleep_watch_busy(mc_sleep_t *s, const mc_job_t *job)
 {
-    for (const mc_job_t *other = mc_busy; other; other = other->next_busy)
+    for (const mc_job_t *other = mc_busy; other; other = other->requests.next)
         if (other != job)
             mc_sleep_watch(s, other);
 }

@@ -153,7 +153,7 @@ static void *progress(void *context)
         in_vain = in_vain && idle > 0;
         slept(job, idle, awake);
         run_callbacks(t);
-        if (idle > 0 && !job->running.first)
+        if (idle > 0 && !job->requests.running.first)
             sleep_or_nap(job, false, -1, &in_vain);
         else if (idle > awake)
             sleep_or_nap(job, false, MC_SLEEP_MS, &in_vain);

@@ -172,8 +172,8 @@ static bool is_old_running(const meshcoll_t *h)
 {
     const uint32_t next = h->n_calls % MC_CALL_NUMBERS;
     bool found = false;
-    for (const meshcoll_request_t *r = mc_request_in_flight(h->job->running.first); r && !found;
-         r = mc_request_next(r))
+    for (const meshcoll_request_t *r = mc_request_in_flight(h->job->requests.running.first);
+         r && !found; r = mc_request_next(r))
         found = r->mesh == h && r->plan && r->operation < MC_CALL_NUMBERS &&
                 (next - 1 - r->operation) % MC_CALL_NUMBERS >= MC_CALL_NUMBERS / 2;
     return found;
@@ -196,7 +196,7 @@ static void pay(meshcoll_t *h, mc_lead_t *l, int64_t bytes, meshcoll_request_t *
 {
     const uint32_t before = l->epoch;
     const bool refused = mc_lead_is_refused(l);
-    if (h->job->broken)
+    if (h->job->failure.status)
         return;
     if (mc_lead_count(l, bytes)) {
         const int status = begin(h, l, before);
@@ -215,7 +215,7 @@ int mc_lead_agree(meshcoll_t *h)
     mc_waiting_t waiting = {0};
     if (mc_lead_is_refused(l))
         pay(h, l, 0, NULL);
-    while (l->shut && l->needed == l->epoch && !h->job->broken)
+    while (l->shut && l->needed == l->epoch && !h->job->failure.status)
         mc_wait_turn(h, &waiting);
     return mc_failure_check(h);
 }
@@ -225,7 +225,7 @@ int mc_lead_refused(meshcoll_t *h, uint32_t number, bool persistent, int status)
     char why[400];
     mc_text_t text = mc_text(why, sizeof why);
     status = mc_failure_refused(h, number, persistent, status);
-    if (!h->gpu || !h->job->device->is_captured(h) || h->job->broken)
+    if (!h->gpu || !h->job->device->is_captured(h) || h->job->failure.status)
         return status;
     mc_text_add(&text, "%s", meshcoll_last_error());
     if (h->n_special > 0) /* a callback must not wait */

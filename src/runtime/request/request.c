@@ -35,7 +35,7 @@ static int init_executor(meshcoll_request_t *r)
     uint64_t **const counter = calloc(n, sizeof *counter);
     int status = peer && counter ? connect_peers(r, peer, counter) : mc_fail_memory("connections");
     if (!status) {
-        const mc_wiring_t wiring = {.rank = mc_root_rank(r->mesh, r->mesh->rank),
+        const mc_wiring_t wiring = {.rank = mc_job_rank(r->mesh, r->mesh->rank),
                                     .context = r->mesh->context,
                                     .pacing = mc_handle_pacing(r->mesh),
                                     .oversubscribed = r->mesh->job->oversubscribed,
@@ -125,7 +125,7 @@ mc_operands_t mc_operands_of(const meshcoll_args_t *a)
 void mc_request_enlist(meshcoll_t *h, meshcoll_request_t *r)
 {
     r->mesh = h;
-    r->ready.list = &h->job->ready;
+    r->ready.list = &h->job->requests.ready;
     r->next_of_all = h->all;
     if (h->all)
         h->all->prev_of_all = r;
@@ -285,11 +285,11 @@ void meshcoll_free(meshcoll_request_t *request)
 
 static void note_failure(meshcoll_request_t *r)
 {
-    r->mesh->job->n_failed++;
+    r->mesh->job->failure.n_runs++;
     if (r->why)
         return;
     mc_failure_break(r->mesh, r->status);
-    r->status = r->mesh->job->broken; /* the first cause is another one's */
+    r->status = r->mesh->job->failure.status; /* the first cause is another one's */
 }
 
 void mc_request_ended(meshcoll_request_t *r)
@@ -331,7 +331,7 @@ static int fail_start(meshcoll_request_t *r)
         return mc_fail(r->status, "%s", r->why);
     }
     mc_failure_break(r->mesh, r->status);
-    return r->status = r->mesh->job->broken;
+    return r->status = r->mesh->job->failure.status;
 }
 
 int mc_request_start(meshcoll_request_t *r)
@@ -346,7 +346,7 @@ int mc_request_start(meshcoll_request_t *r)
     if (!r->plan)
         return start_unplanned(r);
     r->status = r->before ? r->before(r) : MESHCOLL_OK;
-    r->executor.shared = job->running.first;
+    r->executor.shared = job->requests.running.first;
     if (!r->status)
         r->status = mc_executor_start(&r->executor, r->operation);
     if (!r->status)
@@ -463,8 +463,8 @@ static inline int tell(meshcoll_request_t *r)
     /* it may have failed in another thread, or long ago: restore its error text */
     if (status < 0 && r->why)
         mc_fail(status, "%s", r->why);
-    else if (status < 0 && r->mesh && r->mesh->job->broken)
-        mc_fail(status, "%s", r->mesh->job->why);
+    else if (status < 0 && r->mesh && r->mesh->job->failure.status)
+        mc_fail(status, "%s", r->mesh->job->failure.why);
     r->active = false;
     if (!r->persistent)
         mc_request_drop(r);
