@@ -44,6 +44,18 @@ run 0 plan bcast --mesh x=4 --links uniform --bytes 4M --strategy "bcast:chain(x
 has "n = 1 MiB, the bytes of one segment"
 has "then 3 more segments"
 
+# The interval is what the phases above keep the busiest links for: on box 103 and 99.7 us.
+run 0 plan allreduce --mesh box=16,gpu=8 --links dgx-h100 --bytes 256M --strategy "reduce_scatter:halving(gpu) \
+reduce_scatter:halving(box) allgather:doubling(box) allgather:doubling(gpu) segments=8"
+has "reduce_scatter:halving(box) 4α + 15/128 nβ + 15/128 nγ - 103 us"
+has "allgather:doubling(box) 4α + 15/128 nβ - 99.7 us"
+has "then 7 more segments, one every 203 us, the time each occupies the links of box: 1.82 ms in all"
+# Ranks that share cores do the wire's work too: both times add up.
+run 0 plan bcast --mesh x=2 --bytes 4M --links "x=alpha:1us;gap:500ns;beta:1GB/s;cpu:1us" --strategy "bcast:chain(x) segments=4"
+has "then 3 more segments, one every 1.05 ms, the time each occupies the links of x and the cores that ranks share"
+run 0 plan bcast --mesh x=2 --bytes 400 --links "x=alpha:1us;gap:500ns;beta:1GB/s;cpu:1us" --strategy "bcast:chain(x) segments=4"
+has "one every 1.60 us"
+
 # The ranking is in order, within what was asked for, and starts with the best.
 run 0 plan allreduce --mesh box=4,gpu=4 --bytes 1M --json --top 50
 gives 'len(j["strategies"])' 50

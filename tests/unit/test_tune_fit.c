@@ -27,7 +27,7 @@ static mc_tune_pieces_t seen(const mc_links_t *links, double bytes)
     const mc_ratio_t none = {0, 1}, one = {1, 1};
     const mc_term_t term = {one, one, none, one, none, 1, none, 1};
     const mc_busy_t busy = mc_term_busy(&term, links, 0, bytes);
-    return (mc_tune_pieces_t){bytes, mc_busy_both(busy.link, busy.own)};
+    return (mc_tune_pieces_t){bytes, busy.link + busy.own};
 }
 
 Test(tune_fit, pieces_of_two_sizes_tell_their_headers)

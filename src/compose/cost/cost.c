@@ -3,8 +3,6 @@
 
 #include "compose/cost/pipeline.h"
 
-#include <math.h>
-
 static uint64_t odd_part(uint64_t a)
 {
     return a >> __builtin_ctzll(a);
@@ -198,20 +196,19 @@ double mc_cost_rounded(double seconds)
     return carry - (carry - seconds);
 }
 
-mc_busy_t mc_term_busy(const mc_term_t *busy, const mc_links_t *links, int32_t d, double n)
+bool mc_links_are_apart(const mc_links_t *links, int32_t d)
 {
-    const mc_link_t *const link = &links->dim[d];
-    const double all = mc_term_seconds(busy, links, d, n);
-    if (link->gap == link->alpha)
-        return (mc_busy_t){all, 0};
-    return link->pulled
-               ? (mc_busy_t){all, all}
-               : (mc_busy_t){wire_seconds(busy, links, d, n), mc_term_own(busy, links, d, n)};
+    return links->dim[d].gap != links->dim[d].alpha || mc_links_share_cores(links);
 }
 
-double mc_busy_both(double link, double own)
+mc_busy_t mc_term_busy(const mc_term_t *busy, const mc_links_t *links, int32_t d, double n)
 {
-    return own == 0 ? link : sqrt(link * link + own * own);
+    const double all = mc_term_seconds(busy, links, d, n);
+    if (!mc_links_are_apart(links, d))
+        return (mc_busy_t){all, 0};
+    if (links->dim[d].pulled)
+        return (mc_busy_t){mc_links_share_cores(links) ? 0 : all, all};
+    return (mc_busy_t){wire_seconds(busy, links, d, n), mc_term_own(busy, links, d, n)};
 }
 
 double mc_cost_busy(const mc_cost_t *busy, const mc_links_t *links, double n, int32_t *busiest)
@@ -223,9 +220,12 @@ double mc_cost_busy(const mc_cost_t *busy, const mc_links_t *links, double n, in
         wire[mc_links_wire(links, d)] += b.link;
     }
     const double most = mc_pipeline_busiest(wire, links->ndims, busiest);
-    if (own > most)
-        *busiest = -1;
-    return mc_busy_both(most, own);
+    if (mc_links_share_cores(links))
+        return most + own;
+    if (own <= most)
+        return most;
+    *busiest = -1;
+    return own;
 }
 
 double mc_phase_cost_seconds(const mc_phase_cost_t *cost, const mc_links_t *links,

@@ -161,20 +161,17 @@ double mc_cost_seconds(const mc_cost_t *cost, const mc_links_t *links, double n)
 double mc_cost_rounded(double seconds);
 /*
  * Seconds for which a segment occupies a link and its ranks. In the textbook's model (gap equals alpha)
- * messages, bytes and sums all occupy the link. Where the gap is known, a wire carries bytes while its
- * ranks handle the next message: then bytes occupy the link, and messages (of all ranks that share cores)
- * and sums occupy the ranks. On a pulled link everything occupies both, because ranks do the copying.
+ * messages, bytes and sums all occupy the link. Where the gap is known, or ranks share cores, a wire
+ * carries bytes while its ranks handle the next message: then bytes occupy the link, and messages and sums
+ * occupy the ranks. On a pulled link everything occupies both, because ranks do the copying.
  */
 typedef struct {
     double link, own;
 } mc_busy_t;
+bool mc_links_are_apart(const mc_links_t *links, int32_t d);
 mc_busy_t mc_term_busy(const mc_term_t *busy, const mc_links_t *links, int32_t d, double n);
-/* Seconds of a link and its ranks at work concurrently, as the root of the sum of squares: close to the
- * longer time if the other is short, and above it if they are close, since each waits for the other at
- * times. */
-double mc_busy_both(double link, double own);
-/* Seconds of the busiest wire and the ranks together (mc_busy_both); *busiest: the wire's dimension, or
- * -1 if the ranks are busier. */
+/* Seconds of the busiest wire or, if they are busier, of the ranks; *busiest: the wire's dimension, or -1:
+ * the ranks. Cores that ranks share do the wires' work too, so there both times add up. */
 double mc_cost_busy(const mc_cost_t *busy, const mc_links_t *links, double n, int32_t *busiest);
 
 /* Seconds of phases whose costs add up to `cost`, in segments: the fill with n/segments, then

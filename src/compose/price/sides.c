@@ -9,7 +9,7 @@
 static mc_linear_t own_of(const mc_term_t *busy, const mc_links_t *links, int32_t d)
 {
     const mc_term_t bytes_only = mc_term_bytes(busy);
-    if (links->dim[d].gap != links->dim[d].alpha)
+    if (mc_links_are_apart(links, d))
         return mc_linear_busy(busy, links, d).own;
     return (mc_linear_t){mc_term_own(busy, links, d, 0), mc_term_own(&bytes_only, links, d, 1)};
 }
@@ -29,7 +29,6 @@ static void add_phase(mc_flow_t *flow, const mc_phase_cost_t *cost, const mc_lin
         flow->phase[i].busy = mc_linear_add(flow->phase[i].busy, mc_linear_of(busy, links, d));
         flow->busy[wire] = mc_linear_add(flow->busy[wire], mc_linear_busy(busy, links, d).link);
         flow->own = mc_linear_add(flow->own, own_of(busy, links, d));
-        flow->apart = flow->apart || links->dim[d].gap != links->dim[d].alpha;
     }
 }
 
@@ -41,6 +40,7 @@ mc_flow_t mc_flow_of(const mc_strategy_t *s, int32_t side, const mc_mesh_t *mesh
         const mc_phase_cost_t cost = mc_strategy_phase_cost(s, mesh, links, root, i);
         add_phase(&flow, &cost, links);
     }
+    flow.shares_cores = mc_links_share_cores(links);
     return flow;
 }
 
@@ -80,10 +80,13 @@ mc_pipeline_t mc_flows_every(const mc_flow_t *a, const mc_flow_t *b, double byte
     const double own = mc_linear_at(mc_linear_add(a->own, b->own), bytes);
     for (int32_t d = 0; d < MC_MAX_DIMS; d++)
         wire[d] = mc_linear_at(mc_linear_add(a->busy[d], b->busy[d]), bytes);
-    const double link = mc_pipeline_busiest(wire, MC_MAX_DIMS, &pipeline.busiest);
-    if (own > link)
+    pipeline.every = mc_pipeline_busiest(wire, MC_MAX_DIMS, &pipeline.busiest);
+    if (a->shares_cores) {
+        pipeline.every += own;
+    } else if (own > pipeline.every) {
+        pipeline.every = own;
         pipeline.busiest = -1;
-    pipeline.every = a->apart || b->apart ? mc_busy_both(link, own) : own > link ? own : link;
+    }
     *ranks = own;
     return pipeline;
 }

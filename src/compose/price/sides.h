@@ -37,8 +37,7 @@ typedef struct {
     mc_linear_t busy[MC_MAX_DIMS]; /* of all phases, by wire */
     mc_linear_t once;              /* of all phases, one after another */
     mc_linear_t own;               /* messages and sums of all phases */
-    bool
-        apart; /* the gap of a link is known, so ranks' time differs from links' time (mc_busy_t) */
+    bool shares_cores;             /* ranks' time and wires' time add up (mc_cost_busy) */
 } mc_flow_t;
 
 /* One side of a strategy, 0 or 1. */

@@ -139,6 +139,8 @@ size_t mc_links_least(const mc_links_t *links, int32_t d);
 double mc_links_window(const mc_links_t *links, const mc_mesh_t *mesh, int32_t d);
 /* Does any link have a burst? */
 bool mc_links_burst(const mc_links_t *links);
+/* Do ranks share cores, so that messages of all of them delay each other (mc_correction_t.cpu)? */
+bool mc_links_share_cores(const mc_links_t *links);
 /* For each dimension outside of `dim` whose wire is not given: sets it to the wire of `dim`. No
  * effect if `dim` itself uses the wire of an inner dimension. */
 void mc_links_share_wire(mc_links_t *links, int32_t dim);

@@ -27,6 +27,14 @@ double mc_links_window(const mc_links_t *links, const mc_mesh_t *mesh, int32_t d
     return mc_link_window(links, wire) * (ports < ranks ? ports : ranks);
 }
 
+bool mc_links_share_cores(const mc_links_t *links)
+{
+    bool any = false;
+    for (int32_t d = 0; d < links->ndims; d++)
+        any = any || links->correction[d].cpu > 0;
+    return any;
+}
+
 bool mc_links_burst(const mc_links_t *links)
 {
     bool any = false;

@@ -68,9 +68,10 @@ static void print_pipelining(const ranking_t *k, const mc_strategy_t *s, const m
     const double seconds = mc_cost_busy(busy, &links, piece_of(k, s), &d);
     const double total = mc_strategy_seconds(s, &k->request->mesh, &k->request->links,
                                              k->request->root, (double)k->request->bytes);
-    printf("  then %u more segments, one every %s, the time each occupies the %s%s: %s in all\n",
+    printf("  then %u more segments, one every %s, the time each occupies the %s%s%s: %s in all\n",
            s->segments - 1, mc_print_seconds(seconds, each, sizeof each),
            d < 0 ? "ranks themselves" : "links of ", d < 0 ? "" : k->request->mesh.dim[d].name,
+           mc_links_share_cores(&links) ? " and the cores that ranks share" : "",
            mc_print_seconds(total, all, sizeof all));
 }
 
@@ -92,7 +93,8 @@ static void print_sides(const ranking_t *k, const mc_strategy_t *s)
         if (pipeline.busiest < 0)
             printf("the time they occupy a rank");
         else
-            printf("the time they occupy the links of %s", r->mesh.dim[pipeline.busiest].name);
+            printf("the time they occupy the links of %s%s", r->mesh.dim[pipeline.busiest].name,
+                   mc_links_share_cores(&links) ? " and the cores that ranks share" : "");
         printf(": %s in all", mc_print_seconds(total, all, sizeof all));
     }
     putchar('\n');

@@ -217,10 +217,9 @@ int mc_tune_fit(const mc_mesh_t *mesh, const double seconds[MC_TUNE_SHAPES],
 
 /* Pieces ----------------------------------------------------------------------------------------- */
 
-/* The second term of mc_busy_both(). */
 static double link_of(const mc_tune_pieces_t *pieces, double own)
 {
-    return pieces->seconds > own ? sqrt(pieces->seconds * pieces->seconds - own * own) : 0;
+    return fmax(pieces->seconds - own, 0);
 }
 
 double mc_tune_header(const mc_tune_pieces_t *coarse, const mc_tune_pieces_t *fine, double own)

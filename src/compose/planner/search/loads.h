@@ -7,24 +7,17 @@
 
 #include "compose/planner/search/priced.h"
 
-/* Parts of a load, in seconds: [0] the fill; then the busy time of each wire and, if it counts apart, of the
- * ranks. */
+/* Parts of a load, in seconds: [0] the fill; then the busy time of each wire. Ranks whose own time counts
+ * apart are one more wire, unless they share cores: then it adds to that of the wires, so [0] has it too. */
 enum { MC_MOST_PARTS = 2 + MC_MAX_DIMS };
-/* Means: a view weighs the busy times of all wires equally, or of one wire, against the ranks' own time, in
- * one of MC_TURNS directions of the quadrant. */
-enum { MC_TURNS = 4, MC_MOST_MEANS = MC_TURNS * (MC_MAX_DIMS + 1) };
-
-/* Weights of the wires' busy times and of the ranks' own time in a mean. */
-typedef struct {
-    double wire[MC_MAX_DIMS], ranks;
-} mc_load_view_t;
+/* Means of the busy times: of all wires, and of each alone. */
+enum { MC_MOST_MEANS = 2 + MC_MAX_DIMS };
 
 typedef struct {
     int32_t n_wires;
-    int32_t n_busy; /* wires, and the ranks if their own time counts apart */
-    int32_t n;      /* parts */
-    int32_t n_means;
-    mc_load_view_t view[MC_MOST_MEANS]; /* by mean */
+    bool shares_cores;
+    int32_t n;       /* parts */
+    int32_t n_means; /* 1 if there is one wire */
 } mc_load_kind_t;
 
 mc_load_kind_t mc_load_kind(const mc_priced_t *graph);
@@ -40,7 +33,7 @@ double mc_load_price(const mc_load_kind_t *kind, const double *load);
  * `b` is then dominated. May return false although it is. */
 bool mc_load_cheaper(const mc_load_kind_t *kind, const double *a, const double *b, double margin);
 /* Means are lower bounds of a load's price that are sums over phases: a maximum over wires is no less than
- * their mean, and a hypotenuse no less than its legs' projections. */
+ * their mean. */
 void mc_load_means(const mc_load_kind_t *kind, const double *load, double *mean);
 
 #endif

@@ -27,14 +27,6 @@ typedef struct {
     unsigned cut; /* `shards` by dimension */
 } site_t;
 
-static bool ranks_share_cores(const mc_links_t *links)
-{
-    for (int32_t d = 0; d < links->ndims; d++)
-        if (links->correction[d].cpu != 0)
-            return true;
-    return false;
-}
-
 /* They do unless every rank of a box has a port. */
 static bool ranks_share_ports(const mc_mesh_t *mesh, const mc_links_t *links)
 {
@@ -117,7 +109,7 @@ static void find_wires(mc_priced_t *p, const mc_links_t *links)
         p->n_wires = w == p->n_wires ? w + 1 : p->n_wires;
         p->wire[w] = wire;
         p->wire_of[i] = w;
-        p->ranks_apart = p->ranks_apart || links->dim[d].gap != links->dim[d].alpha;
+        p->ranks_apart = p->ranks_apart || mc_links_are_apart(links, d);
     }
 }
 
@@ -297,7 +289,7 @@ int mc_priced_init(mc_priced_t *p, meshcoll_collective_t collective, const mc_me
         .p = p,
         /* an alltoall that gathers has other shares, which depend on the dimensions in use */
         .by_inner = collective == MESHCOLL_ALLTOALL || ranks_share_ports(mesh, links),
-        .by_all = ranks_share_cores(links) || query->pacing};
+        .by_all = mc_links_share_cores(links) || query->pacing};
     find_wires(p, links);
     const mc_node_t start = mc_graph_start(&p->graph);
     const int32_t n = p->graph.n;
