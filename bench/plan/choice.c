@@ -12,23 +12,23 @@
  * not. Without a preset: tuned links, between boxes and, in all other dimensions, of memory. */
 typedef struct {
     const char *name, *preset;
-    double gap, incast, cpu; /* 0: the preset's */
-    bool pulled, differ;     /* the latter: each dimension twice as fast as the one outside of it */
+    double gap, cpu;     /* 0: the preset's */
+    bool pulled, differ; /* the latter: each dimension twice as fast as the one outside of it */
 } links_case_t;
 
 static const links_case_t all_links[] = {
-    {"dgx-h100", "dgx-h100", 0, 0, 0, false, false},
-    {"lab", "lab", 0, 0, 0, false, false},
-    {"uniform", "uniform", 0, 0, 0, false, false},
-    {"measured", "uniform", 0.3e-6, 0.5, 0, false, false},
-    {"oversubscribed", "uniform", 0.3e-6, 0.5, 0.2e-6, false, false},
-    {"differ", "uniform", 0.3e-6, 0, 0, false, true},
-    {"pulled", "uniform", 0.3e-6, 0.5, 0, true, false},
-    {"tuned", NULL, 0, 0, 0, false, false},
+    {"dgx-h100", "dgx-h100", 0, 0, false, false},
+    {"lab", "lab", 0, 0, false, false},
+    {"uniform", "uniform", 0, 0, false, false},
+    {"measured", "uniform", 0.3e-6, 0, false, false},
+    {"oversubscribed", "uniform", 0.3e-6, 0.2e-6, false, false},
+    {"differ", "uniform", 0.3e-6, 0, false, true},
+    {"pulled", "uniform", 0.3e-6, 0, true, false},
+    {"tuned", NULL, 0, 0, false, false},
 };
 /* Of the lab, and of one box of 4 ranks on 2 cores at 16 MiB (22 November 2026). */
 static const char tuned_network[] = "alpha:8.46us;cpu:3.55us;beta:41.9ns/B;gamma:194ps/B;"
-                                    "burst:6555B;header:51B;incast:0.03;ports:1";
+                                    "burst:6555B;ports:1";
 static const char tuned_memory[] =
     "alpha:672ns;gap:196ns;cpu:15.8us;beta:60ps/B;gamma:203ps/B;ports:1;pulled:yes";
 static const double sizes[] = {8, 1024, 65536, 1e6, 16777216, 1073741824};
@@ -149,7 +149,6 @@ static int links_of(const links_case_t *c, const mc_mesh_t *mesh, mc_links_t *li
         mc_link_t *const link = &links->dim[d];
         mc_correction_t *const by = &links->correction[d];
         link->gap = c->gap > 0 ? c->gap : link->gap;
-        by->incast = c->incast > 0 ? c->incast : by->incast;
         by->cpu = c->cpu > 0 ? c->cpu : by->cpu;
         link->pulled = link->pulled || c->pulled;
         link->beta *= c->differ ? ldexp(1, 1 - d) : 1;

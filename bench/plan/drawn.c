@@ -14,25 +14,19 @@ enum { KINDS = 3, OF_A_KIND = 6 };
 /* clang-format off */
 static const char *const tuned[KINDS][OF_A_KIND] = {
     { /* between boxes */
-        "alpha:6.79us;gap:0;cpu:3.58us;beta:41.9ns/B;gamma:192ps/B;burst:7394B;header:49B;"
-        "incast:0.02;ports:1;pulled:no",
-        "alpha:7.98us;gap:0;cpu:3.81us;beta:42.1ns/B;gamma:202ps/B;burst:7220B;incast:0.03;ports:1;"
-        "pulled:no",
-        "alpha:13.3us;gap:0;cpu:5.46us;beta:42.8ns/B;gamma:216ps/B;burst:9810B;header:20B;ports:2;"
-        "pulled:no",
+        "alpha:6.79us;gap:0;cpu:3.58us;beta:41.9ns/B;gamma:192ps/B;burst:7394B;ports:1;pulled:no",
+        "alpha:7.98us;gap:0;cpu:3.81us;beta:42.1ns/B;gamma:202ps/B;burst:7220B;ports:1;pulled:no",
+        "alpha:13.3us;gap:0;cpu:5.46us;beta:42.8ns/B;gamma:216ps/B;burst:9810B;ports:2;pulled:no",
         "alpha:6.86us;gap:4.32us;cpu:3.53us;beta:43ns/B;burst:2306B;gamma:63.8ps/B;ports:1;pulled:no",
-        "alpha:2.78us;gap:673ns;cpu:2.78us;beta:41.9ns/B;gamma:49.9ps/B;burst:820B;header:55B;"
-        "incast:0.01;ports:1;pulled:no",
-        "alpha:5.71us;gap:0;cpu:2.77us;beta:43.6ns/B;gamma:202ps/B;burst:15906B;header:14B;ports:1;"
-        "pulled:no",
+        "alpha:2.78us;gap:673ns;cpu:2.78us;beta:41.9ns/B;gamma:49.9ps/B;burst:820B;ports:1;pulled:no",
+        "alpha:5.71us;gap:0;cpu:2.77us;beta:43.6ns/B;gamma:202ps/B;burst:15906B;ports:1;pulled:no",
     },
     { /* of a box's memory, beside a network */
-        "alpha:4.47us;gap:0;cpu:563ns;beta:1.39ns/B;gamma:184ps/B;incast:0.54;ports:1;pulled:yes",
+        "alpha:4.47us;gap:0;cpu:563ns;beta:1.39ns/B;gamma:184ps/B;ports:1;pulled:yes",
         "alpha:4.3us;gap:0;cpu:559ns;beta:1.48ns/B;gamma:198ps/B;ports:1;pulled:yes",
         "alpha:22.2us;gap:0;cpu:1.3us;beta:1.16ns/B;gamma:214ps/B;ports:1;pulled:yes",
         "alpha:12us;gap:0;cpu:1.42us;beta:1.82ns/B;gamma:319ps/B;ports:1;pulled:yes",
-        "alpha:3.87us;gap:2.52us;cpu:300ns;beta:1.57ns/B;gamma:203ps/B;incast:0.96;ports:1;"
-        "pulled:yes",
+        "alpha:3.87us;gap:2.52us;cpu:300ns;beta:1.57ns/B;gamma:203ps/B;ports:1;pulled:yes",
         "alpha:450ns;gap:0;cpu:181ns;beta:391ps/B;gamma:20GB/s;ports:1;pulled:yes",
     },
     { /* of a box's memory, alone */

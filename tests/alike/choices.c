@@ -31,10 +31,8 @@ static void draw_link(mc_random_t *r, mc_links_t *links, int32_t d)
     link.gap = link.alpha * (double)mc_random_below(r, 3) / 2;
     links->dim[d] = link;
     links->correction[d] =
-        (mc_correction_t){.incast = mc_random_below(r, 2) ? 0.37 : 0,
-                          .cpu = mc_random_below(r, 2) ? drawn(r, 1e-8, 1e-5) : 0,
-                          .burst = mc_random_below(r, 3) ? drawn(r, 1e3, 1e6) : 0,
-                          .header = mc_random_below(r, 2) ? 63 : 0};
+        (mc_correction_t){.cpu = mc_random_below(r, 2) ? drawn(r, 1e-8, 1e-5) : 0,
+                          .burst = mc_random_below(r, 3) ? drawn(r, 1e3, 1e6) : 0};
 }
 
 static int print_choice(mc_random_t *r, meshcoll_collective_t which, const mc_mesh_t *mesh,

@@ -85,11 +85,10 @@ predicted() {
 derived() {
     query '", ".join(
         link["dim"] + "." + name
-        for link in j["links"] for seen in j["measured"] if seen["dim"] == link["dim"] and link["header"] == 0
+        for link in j["links"] for seen in j["measured"] if seen["dim"] == link["dim"]
         for name, a, b in (
             ("beta", link["beta"] * seen["lines"] / link["ports"], seen["beta_together"]),
             ("cpu", link["cpu"], seen["cpu"]["value"] * seen["cpu"]["written"]),
-            ("incast", 1 + link["incast"], 1 + seen["incast"]["value"] * seen["incast"]["written"]),
             ("ports", link["ports"], min(max(round(seen["lines"] * seen["beta_alone"] / seen["beta_together"]), 1), seen["lines"])))
         if abs(a - b) > 0.01 * abs(b))'
 }
@@ -130,7 +129,7 @@ for _ in 1 2; do
     gives 'all(len(s["seconds"]) == len(j["strategies"]["bytes"]) == 8 and min(s["seconds"]) > 0 for s in j["strategies"]["strategies"])' True
     gives 'sorted(j)' "['cluster', 'command', 'file', 'links', 'links_text', 'measured', 'memory', 'mesh', 'rounds', 'seconds', 'strategies']"
     # a number that its rounds do not agree about is no correction
-    gives 'all(e["written"] == (e["rounds"] >= 4 and e["value"] > 2 * e["error"]) for m in j["measured"] for e in (m["cpu"], m["incast"], m["header"]))' True
+    gives 'all(e["written"] == (e["rounds"] >= 4 and e["value"] > 2 * e["error"]) for m in j["measured"] for e in (m["cpu"],))' True
 done
 if [ -x "$bench" ]; then
     predicted gpu=4

@@ -27,8 +27,7 @@ static bool same(const mc_link_t *a, const mc_link_t *b)
 
 static bool same_correction(const mc_correction_t *a, const mc_correction_t *b)
 {
-    return a->header == b->header && a->incast == b->incast && a->window == b->window &&
-           a->burst == b->burst && a->cpu == b->cpu;
+    return a->window == b->window && a->burst == b->burst && a->cpu == b->cpu;
 }
 
 static const mc_link_t *preset(const char *name)
@@ -158,8 +157,7 @@ Test(link, print_reads_back_as_the_same_numbers)
         "uniform,gpu=gap:0",
         "uniform,box=call:4.5us,gpu=call:1.23456789ms",
         "dgx-h100,gpu=call:0",
-        "uniform,box=cpu:3.4us;burst:13KiB;header:70B;window:384KiB,gpu=cpu:300ns",
-        "uniform,gpu=incast:0.25;header:66B",
+        "uniform,box=cpu:3.4us;burst:13KiB;window:384KiB,gpu=cpu:300ns",
         "uniform,box=wire:gpu",
         "lab,box=wire:own",
     };
@@ -216,7 +214,8 @@ Test(link, errors_say_what_would_do)
     expect_error("lab,box=call:4.5", "call of a link is a time as in 7us");
     expect_error("lab,box=call:1e7s", "call of a link is 0, or from 1e-30 to 1e+06 seconds");
     expect_error("lab,box=burst:1e19B", "burst of a link is 0, or from 0.125 to 9.22337e+18 bytes");
-    expect_error("lab,box=incast:1e7", "incast of a link is 0, or from 1e-09 to 1e+06 times beta");
+    expect_error("lab,box=incast:0.5", "incast is no longer a field of a link");
+    expect_error("lab,box=header:66B", "leave it out, or run meshcoll tune again");
     expect_error("lab,box=ports:0", "from 1 on, or all");
     expect_error("lab,box=ports:1.5", "from 1 on, or all");
     expect_error("lab,box=pulled:maybe", "yes or no");
@@ -283,6 +282,5 @@ Test(link, a_window_follows_from_alpha_and_beta_where_none_is_given)
 Test(link, sizes_have_units)
 {
     expect_error("uniform,box=burst:8", "a size as in 64KiB");
-    expect_error("uniform,box=header:8", "a size as in 64KiB");
     expect_error("uniform,box=window:8", "a size as in 64KiB");
 }

@@ -260,45 +260,21 @@ static const char *const link_texts[] = {
     "generic",
     "dgx-h100",
     "uniform",
-    "uniform,box=alpha:3us;ports:2;header:1KB,gpu=alpha:100ns;beta:7GB/s;gamma:3GB/s",
-    "lab,box=gap:3us;cpu:2us;header:70B,gpu=gap:0",
-    "uniform,box=gap:300ns;incast:0.5,gpu=gap:300ns;incast:0.5;header:300B;pulled:yes",
+    "uniform,box=alpha:3us;ports:2,gpu=alpha:100ns;beta:7GB/s;gamma:3GB/s",
+    "lab,box=gap:3us;cpu:2us,gpu=gap:0",
+    "uniform,box=gap:300ns,gpu=gap:300ns;pulled:yes",
 };
 
-/* A star sends three times what passes at once, a chain once: with bytes for a burst they are two prices. */
-Test(planner, a_burst_passes_once_however_many_messages_share_the_port)
+/* Short vectors pass in a burst, long ones but for its bytes take beta. */
+Test(planner, a_burst_is_a_lower_beta_of_short_vectors)
 {
     const place_t at = place_of("box=4,gpu=1", "box=alpha:1us;beta:1ns/B;burst:8KiB");
-    const double n = 4096, late = 4096e-9;
-    cr_expect_float_eq(seconds_of(&at, MESHCOLL_BCAST, "bcast:star(box)", n), 3e-6 + late, 1e-12);
-    cr_expect_float_eq(seconds_of(&at, MESHCOLL_BCAST, "bcast:mst(box)", n), 2e-6, 1e-12);
-    cr_expect_float_eq(seconds_of(&at, MESHCOLL_BCAST, "bcast:chain(box)", n), 3e-6, 1e-12);
-    cr_expect_float_eq(seconds_of(&at, MESHCOLL_BCAST, "bcast:chain(box)", 4 * n),
-                       3e-6 + 3 * 2 * late, 1e-12);
-}
-
-/* A chain's segments follow each other through a port, each with a header; a box's four lines share it. */
-Test(planner, every_message_of_a_port_has_a_header)
-{
-    const place_t one = place_of("box=4,gpu=1", "box=alpha:1us;beta:1ns/B;header:100B");
-    const place_t four =
-        place_of("box=2,gpu=4", "box=alpha:1us;beta:1ns/B;header:100B,gpu=alpha:1us;beta:1ns/B");
-    const double n = 4096, piece = n / 8 * 1e-9, header = 100e-9;
-    cr_expect_float_eq(seconds_of(&one, MESHCOLL_BCAST, "bcast:chain(box) segments=8", n),
-                       (3 + 7) * (1e-6 + piece + header), 1e-12);
-    cr_expect_float_eq(
-        seconds_of(&four, MESHCOLL_ALLTOALL, "alltoall:pairwise(box) alltoall:pairwise(gpu)", n),
-        1e-6 + 4 * (n / 2 * 1e-9 + header) + 3 * (1e-6 + n / 4 * 1e-9), 1e-12);
-}
-
-/* Of a burst headers get the part that bytes do. */
-Test(planner, headers_pass_in_a_burst)
-{
-    const place_t at = place_of("box=4,gpu=1", "box=alpha:1us;beta:1ns/B;burst:8KiB;header:128B");
-    const double n = 4096;
-    cr_expect_float_eq(seconds_of(&at, MESHCOLL_BCAST, "bcast:mst(box)", n), 2e-6, 1e-12);
-    cr_expect_float_eq(seconds_of(&at, MESHCOLL_BCAST, "bcast:mst(box)", 2 * n),
-                       2e-6 + (2 * 2 * n + 2 * 128) / 2 * 1e-9, 1e-12);
+    cr_expect_float_eq(seconds_of(&at, MESHCOLL_BCAST, "bcast:star(box)", 8192), 3e-6 + 3 * 4096e-9,
+                       1e-12);
+    cr_expect_float_eq(seconds_of(&at, MESHCOLL_BCAST, "bcast:mst(box)", 64), 2e-6, 2e-9);
+    cr_expect_float_eq(seconds_of(&at, MESHCOLL_BCAST, "bcast:mst(box)", 0x1p30),
+                       2e-6 + 2 * (0x1p30 - 8192) * 1e-9, 1e-9);
+    cr_expect_eq(seconds_of(&at, MESHCOLL_BCAST, "bcast:mst(box)", 0), 2e-6);
 }
 
 /* Everything there is on one and two dimensions and a small third. */
@@ -328,9 +304,8 @@ Test(planner, best_in_three_dimensions_is_the_cheapest_of_all)
     expect_best(&lab, MESHCOLL_BCAST, 1e6, 7, 16);
     expect_best(&lab, MESHCOLL_REDUCE, 1e4, 0, 4);
     expect_best(&alike, MESHCOLL_BCAST, 2e4, 3, 4);
-    const place_t measured =
-        place_of("x=3,y=3,z=3", "uniform,x=gap:300ns;incast:0.5,y=gap:300ns;incast:0.5,"
-                                "z=gap:300ns;incast:0.5");
+    const place_t measured = place_of("x=3,y=3,z=3", "uniform,x=gap:300ns,y=gap:300ns,"
+                                                     "z=gap:300ns");
     expect_best(&measured, MESHCOLL_ALLGATHER, 3e5, 0, 8);
     const place_t shared = place_of("x=2,y=2,z=3", "uniform,x=gap:300ns;wire:y,"
                                                    "y=gap:200ns;beta:1.1ns/B");
@@ -387,9 +362,9 @@ Test(planner, a_long_search_finds_something)
     const place_t at =
         place_of("rack=32,box=32,gpu=32",
                  "rack=alpha:46.8us;gap:0;cpu:8.22us;beta:43.4ns/B;burst:12725B;gamma:309ps/B;"
-                 "incast:0.06;ports:1,"
+                 "ports:1,"
                  "box=alpha:46.8us;gap:0;cpu:8.22us;beta:43.4ns/B;burst:12725B;gamma:309ps/B;"
-                 "incast:0.06;ports:1,"
+                 "ports:1,"
                  "gpu=alpha:44.1us;gap:0;beta:30.5ps/B;gamma:10GB/s;pulled:yes");
     for (double n = 8; n < 1e10; n *= 1024) {
         const mc_planner_query_t query = {.bytes = n, .max_segments = 256};

@@ -21,28 +21,6 @@ static double seconds_of(const mc_mesh_t *mesh, const mc_links_t *links,
     return mc_strategy_seconds(&strategy, mesh, links, 0, bytes);
 }
 
-/* Through the model's own eyes: as a segment of so many bytes keeps busy. */
-static mc_tune_pieces_t seen(const mc_links_t *links, double bytes)
-{
-    const mc_ratio_t none = {0, 1}, one = {1, 1};
-    const mc_term_t term = {one, one, none, one, none, 1, none, 1};
-    const mc_busy_t busy = mc_term_busy(&term, links, 0, bytes);
-    return (mc_tune_pieces_t){bytes, busy.link + busy.own};
-}
-
-Test(tune_fit, pieces_of_two_sizes_tell_their_headers)
-{
-    const mc_links_t link = {.ndims = 1,
-                             .dim = {{.alpha = 9e-6, .gap = 2e-6, .beta = 42e-9}},
-                             .correction = {{.cpu = 3e-6, .header = 100}}};
-    const double own = 2e-6 + 3e-6;
-    const mc_tune_pieces_t fine = seen(&link, 4096), coarse = seen(&link, 32768);
-    cr_expect_float_eq(mc_tune_header(&coarse, &fine, own), 100, 1e-6);
-    cr_expect_gt(mc_tune_header(&coarse, &fine, 0), 100, "ranks' time is the wire's then");
-    cr_expect_eq(mc_tune_header(&fine, &fine, 0), 0, "nothing tells");
-    cr_expect_eq(mc_tune_header(&coarse, &fine, 1), 0, "ranks have more to do than the wire");
-}
-
 Test(tune_fit, a_dimension_that_the_fit_leaves_nothing_has_its_messages_in_a_row)
 {
     cr_expect_eq(mc_tune_alpha(9e-6, 3e-6, 20e-6), 9e-6);

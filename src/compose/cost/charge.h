@@ -76,7 +76,6 @@ static inline void mc_charge(mc_cost_t *cost, const mc_line_shape_t *shape, int3
     const mc_ratio_t moved = mc_ratio_mul(part, shape->share);
     term->alpha = mc_ratio_add(term->alpha, mc_ratio(rounds, 1));
     term->beta = mc_ratio_add(term->beta, mc_ratio_mul(moved, slowed));
-    term->headers += (double)rounds * mc_ratio_value(slowed);
     if (reduces)
         term->gamma = mc_ratio_add(term->gamma, moved);
 }
@@ -93,11 +92,10 @@ static inline void mc_charge_row(mc_cost_t *cost, const mc_line_shape_t *shape, 
 
 /* Charges what messages of an inner dimension carry in rounds whose time is charged to an outer one. */
 static inline void mc_charge_wire(mc_cost_t *inner, const mc_line_shape_t *shape, int32_t d,
-                                  int64_t messages, mc_ratio_t part, mc_ratio_t slowed)
+                                  mc_ratio_t part, mc_ratio_t slowed)
 {
     mc_term_t *const term = &inner->dim[d];
     term->beta = mc_ratio_add(term->beta, mc_ratio_mul(mc_ratio_mul(part, shape->share), slowed));
-    term->headers += (double)messages * mc_ratio_value(slowed);
 }
 
 /* `once`, and the wires' load: that of its rounds and what the inner wires carry in them. */
@@ -116,17 +114,6 @@ static inline void mc_charge_messages(mc_cost_t *cost, const mc_line_shape_t *sh
     term->messages += (double)all;
     term->volume = mc_ratio_add(term->volume,
                                 mc_ratio_mul(mc_ratio_mul(part, shape->share), mc_ratio(all, 1)));
-}
-
-/* A rank receives `part` of the tile from `senders` ranks, which do not wait for each other. */
-static inline void mc_charge_incast(mc_cost_t *cost, const mc_line_shape_t *shape, int32_t d,
-                                    int64_t senders, mc_ratio_t part, mc_ratio_t slowed)
-{
-    mc_term_t *const term = &cost->dim[d];
-    if (senders < 2)
-        return;
-    const mc_ratio_t moved = mc_ratio_mul(mc_ratio_mul(part, shape->share), slowed);
-    term->incast = mc_ratio_add(term->incast, mc_ratio_mul(moved, mc_ratio(senders - 1, senders)));
 }
 
 #endif

@@ -119,7 +119,7 @@ mc_cost_t mc_cost_zero(void)
     mc_cost_t cost;
     const mc_ratio_t none = {0, 1};
     for (int32_t d = 0; d < MC_MAX_DIMS; d++)
-        cost.dim[d] = (mc_term_t){none, none, none, none, none, 0, none, 0};
+        cost.dim[d] = (mc_term_t){none, none, none, none, 0, none};
     return cost;
 }
 
@@ -129,10 +129,8 @@ mc_term_t mc_term_add(const mc_term_t *a, const mc_term_t *b)
                        .beta = mc_ratio_add(a->beta, b->beta),
                        .gamma = mc_ratio_add(a->gamma, b->gamma),
                        .row = mc_ratio_add(a->row, b->row),
-                       .incast = mc_ratio_add(a->incast, b->incast),
                        .messages = a->messages + b->messages,
-                       .volume = mc_ratio_add(a->volume, b->volume),
-                       .headers = a->headers + b->headers};
+                       .volume = mc_ratio_add(a->volume, b->volume)};
 }
 
 mc_term_t mc_term_share(const mc_term_t *term, mc_ratio_t share)
@@ -140,7 +138,6 @@ mc_term_t mc_term_share(const mc_term_t *term, mc_ratio_t share)
     mc_term_t part = *term;
     part.beta = mc_ratio_mul(part.beta, share);
     part.gamma = mc_ratio_mul(part.gamma, share);
-    part.incast = mc_ratio_mul(part.incast, share);
     part.volume = mc_ratio_mul(part.volume, share);
     return part;
 }
@@ -153,19 +150,15 @@ mc_cost_t mc_cost_add(const mc_cost_t *a, const mc_cost_t *b)
     return sum;
 }
 
-/* Seconds that messages' bytes and headers take on the wire. */
 static double wire_seconds(const mc_term_t *term, const mc_links_t *links, int32_t d, double n)
 {
-    const mc_correction_t *const by = &links->correction[d];
-    const double bytes =
-        n * (mc_ratio_value(term->beta) + mc_ratio_value(term->incast) * by->incast);
-    return (bytes + term->headers * by->header) * links->dim[d].beta;
+    return n * mc_ratio_value(term->beta) * links->dim[d].beta;
 }
 
 mc_term_t mc_term_bytes(const mc_term_t *term)
 {
     const mc_ratio_t none = {0, 1};
-    return (mc_term_t){none, term->beta, term->gamma, none, term->incast, 0, term->volume, 0};
+    return (mc_term_t){none, term->beta, term->gamma, none, 0, term->volume};
 }
 
 double mc_term_own(const mc_term_t *term, const mc_links_t *links, int32_t d, double n)

@@ -28,16 +28,13 @@ double mc_ratio_value(mc_ratio_t a);
  *   gamma     bytes reduced, as a multiple of n
  *   row       messages of `alpha` that do not wait for the one before of the same rank: they take a gap
  *             instead of alpha (g of LogP, Culler et al. 1993)
- *   incast    the part of `beta` that arrives from s ranks at once, times 1 - 1/s
  *   messages  of all ranks on all lines: ranks that share cores delay each other (cpu in link.h)
  *   volume    what these messages carry, as a multiple of n
- *   headers   messages that pass the busiest port, slowed down as `beta` is
  */
 typedef struct {
-    mc_ratio_t alpha, beta, gamma, row, incast;
+    mc_ratio_t alpha, beta, gamma, row;
     double messages;
     mc_ratio_t volume;
-    double headers;
 } mc_term_t;
 
 typedef struct {

@@ -155,7 +155,7 @@ static void charge_digit(mc_cost_t *once, mc_cost_t *inner, const mc_line_shape_
             mc_charge(once, shape, d, own->rounds, part_of(own, &r), slowed_of(own, shape, d),
                       false);
         if (in->rounds > 0)
-            mc_charge_wire(inner, shape, d, in->rounds, part_of(in, &r), slowed_of(in, shape, d));
+            mc_charge_wire(inner, shape, d, part_of(in, &r), slowed_of(in, shape, d));
         if (tally[d].messages > 0)
             mc_charge_messages(once, shape, d, tally[d].messages, mc_ratio(1, r.radix));
     }

@@ -148,14 +148,6 @@ static int32_t top_of(const mc_line_shape_t *shape, mc_core_t c, int32_t m)
     return d;
 }
 
-static int32_t rounds_of(mc_core_t c)
-{
-    int32_t rounds = 0;
-    while (1 << rounds < c.size)
-        rounds++;
-    return rounds;
-}
-
 /* Factor by which messages of dimension d between members m apart slow down. */
 static mc_ratio_t slowed_at(const mc_line_shape_t *shape, mc_core_t c, int32_t m, int32_t d)
 {
@@ -177,11 +169,8 @@ static void charge_exchanges(sum_t *sum, const mc_line_shape_t *shape, mc_core_t
         outer = all;
         if (counts)
             mc_charge_messages(&sum->once, shape, d, n, part);
-        if (n > 0 && passed && !(passed >> port & 1)) {
-            const mc_ratio_t slowed = slowed_at(shape, c, m, d);
-            mc_charge_wire(&sum->inner, shape, d, 1, part, slowed);
-            mc_charge_incast(&sum->inner, shape, d, rounds_of(c), part, slowed);
-        }
+        if (n > 0 && passed && !(passed >> port & 1))
+            mc_charge_wire(&sum->inner, shape, d, part, slowed_at(shape, c, m, d));
         passed |= n > 0 ? 1u << port : 0;
     }
 }
@@ -191,10 +180,7 @@ static void charge_time(sum_t *sum, const mc_line_shape_t *shape, mc_core_t c, i
                         mc_ratio_t part, bool reduces)
 {
     const int32_t top = top_of(shape, c, m);
-    const mc_ratio_t slowed = slowed_at(shape, c, m, top);
-    mc_charge(&sum->once, shape, top, 1, part, slowed, reduces);
-    /* segments overlap, so a rank receives from the partners of several rounds at once */
-    mc_charge_incast(&sum->once, shape, top, rounds_of(c), part, slowed);
+    mc_charge(&sum->once, shape, top, 1, part, slowed_at(shape, c, m, top), reduces);
 }
 
 /* Each member that has a partner m apart exchanges `part` with it. */
@@ -228,7 +214,7 @@ static void charge_surplus(sum_t *sum, const mc_line_shape_t *shape, mc_core_t c
         const int64_t n = parted_pairs(mc_shape_block(shape, d), c.surplus);
         mc_charge_messages(&sum->once, shape, d, n - outer, part);
         if (d > top && n > outer && mc_shape_port(shape, d) != mc_shape_port(shape, top))
-            mc_charge_wire(&sum->inner, shape, d, 1, part, mc_shape_slowed(shape, d, 1));
+            mc_charge_wire(&sum->inner, shape, d, part, mc_shape_slowed(shape, d, 1));
         outer = n;
     }
     mc_charge(&sum->once, shape, top, 1, part, mc_shape_slowed(shape, top, 1), reduces);
@@ -314,8 +300,7 @@ static void charge_unpaired(sum_t *sum, const mc_line_shape_t *shape, int32_t m,
         const int64_t n = unpaired(shape->line.len, m, few, mc_shape_block(shape, d));
         mc_charge_messages(&sum->once, shape, d, n - outer, mc_ratio(1, 1));
         if (d > top && n > outer)
-            mc_charge_wire(&sum->inner, shape, d, more, mc_ratio(more, 1),
-                           mc_shape_slowed(shape, d, 1));
+            mc_charge_wire(&sum->inner, shape, d, mc_ratio(more, 1), mc_shape_slowed(shape, d, 1));
         outer = n;
     }
 }
@@ -349,7 +334,6 @@ mc_phase_cost_t mc_cost_aligned_reduce_scatter(const mc_line_shape_t *shape)
         const int32_t usual = (p + 2 * m - 1) / (2 * m), core = few ? mc_core(few).size : 1;
         const int32_t most = few ? (p - few + core - 1) / core : 0;
         const int32_t slices = most > usual ? most : usual;
-        const double headers = cost.once.dim[top].headers;
         charge_time(&cost, shape, c, m, mc_ratio(slices, p), true);
         charge_exchanges(&cost, shape, c, m, mc_ratio(slices, p), mc_is_power(p));
         if (!mc_is_power(p)) {
@@ -358,7 +342,6 @@ mc_phase_cost_t mc_cost_aligned_reduce_scatter(const mc_line_shape_t *shape)
                                mc_ratio(1, p));
             term->alpha = mc_ratio_add(term->alpha, mc_ratio(slices - 1, 1));
             term->row = mc_ratio_add(term->row, mc_ratio(slices - 1, 1));
-            term->headers += (slices - 1) * (term->headers - headers);
         }
     }
     return mc_phase_with_inner(&cost.once, &cost.inner);
@@ -385,7 +368,7 @@ static void charge_turn(mc_cost_t *cost, const mc_line_shape_t *shape, int32_t n
 /* The same round on the wires inside of the outermost dimension, whose time is charged to that one. Ranks n
  * apart are in one block of the next outer dimension if it is longer than n. */
 static void charge_turn_inside(mc_cost_t *inner, const mc_line_shape_t *shape, int32_t n,
-                               int32_t messages, int32_t senders, mc_ratio_t part)
+                               mc_ratio_t part)
 {
     const int32_t top = mc_shape_top(shape), end = shape->line.dims.first + shape->line.dims.count;
     unsigned passed = 1u << mc_shape_port(shape, top);
@@ -394,9 +377,7 @@ static void charge_turn_inside(mc_cost_t *inner, const mc_line_shape_t *shape, i
         const unsigned port = 1u << mc_shape_port(shape, d);
         if (extent == 1 || n >= mc_shape_block(shape, d) * extent || passed & port)
             continue;
-        const mc_ratio_t slowed = mc_shape_slowed(shape, d, n < s ? n : s);
-        mc_charge_wire(inner, shape, d, messages, part, slowed);
-        mc_charge_incast(inner, shape, d, senders, part, slowed);
+        mc_charge_wire(inner, shape, d, part, mc_shape_slowed(shape, d, n < s ? n : s));
         passed |= port;
     }
 }
@@ -407,16 +388,12 @@ mc_phase_cost_t mc_cost_bruck_allgather(const mc_line_shape_t *shape)
 {
     sum_t cost = nothing();
     const int32_t p = shape->line.len, d = mc_shape_top(shape), s = mc_shape_box(shape, d);
-    int32_t rounds = 0;
-    for (int32_t k = 1; k < p; k *= 2)
-        rounds++;
     for (int32_t k = 1; k < p; k *= 2) {
         const int32_t n = k < p - k ? k : p - k, leave = n < s ? n : s;
-        const mc_ratio_t slowed = mc_shape_slowed(shape, d, leave);
-        mc_charge(&cost.once, shape, d, n > 1 ? 2 : 1, mc_ratio(n, p), slowed, false);
-        mc_charge_incast(&cost.once, shape, d, rounds, mc_ratio(n, p), slowed);
+        mc_charge(&cost.once, shape, d, n > 1 ? 2 : 1, mc_ratio(n, p),
+                  mc_shape_slowed(shape, d, leave), false);
         charge_turn(&cost.once, shape, n, 1, mc_ratio(n, p));
-        charge_turn_inside(&cost.inner, shape, n, n > 1 ? 2 : 1, rounds, mc_ratio(n, p));
+        charge_turn_inside(&cost.inner, shape, n, mc_ratio(n, p));
         /* the slices of n-1 ranks wrap around: the same bytes in one more message */
         mc_charge_messages(&cost.once, shape, mc_shape_top(shape), n - 1, mc_ratio(0, 1));
     }
@@ -453,7 +430,7 @@ mc_phase_cost_t mc_cost_bruck_alltoall(const mc_line_shape_t *shape)
         mc_charge_row(&cost.once, shape, d, messages, part, mc_shape_slowed(shape, d, leave),
                       false);
         charge_turn(&cost.once, shape, n, messages, part);
-        charge_turn_inside(&cost.inner, shape, n, messages, 1, part);
+        charge_turn_inside(&cost.inner, shape, n, part);
     }
     return mc_phase_with_inner(&cost.once, &cost.inner);
 }

@@ -33,7 +33,7 @@ static mc_phase_cost_t ring(const mc_line_shape_t *shape, bool reduces)
         const int32_t e = shape->line.dims.first + i, hops = hops_round(shape, e);
         mc_charge_messages(&once, shape, e, (int64_t)(p - 1) * hops, mc_ratio(1, p));
         if (hops > 0 && !(passed >> mc_shape_port(shape, e) & 1))
-            mc_charge_wire(&inner, shape, e, p - 1, part, mc_shape_slowed(shape, e, 1));
+            mc_charge_wire(&inner, shape, e, part, mc_shape_slowed(shape, e, 1));
         passed |= hops > 0 ? 1u << mc_shape_port(shape, e) : 0;
     }
     return mc_phase_with_inner(&once, &inner);
@@ -184,8 +184,6 @@ static mc_phase_cost_t star(const mc_line_shape_t *shape, mc_ratio_t part, bool 
         const mc_ratio_t slowed = mc_shape_slowed(shape, d, at_once ? block : 1);
         mc_charge_row(&cost, shape, d, rounds, moved, slowed, reduces);
         mc_charge_messages(&cost, shape, d, n, part);
-        if (!pulls) /* the root receives from all */
-            mc_charge_incast(&cost, shape, d, n, moved, slowed);
     }
     return same_when_busy(cost);
 }
@@ -257,11 +255,8 @@ static void load_fullmesh(mc_cost_t *busy, const mc_line_shape_t *shape, mc_rati
             continue;
         const mc_ratio_t moved = mc_ratio_mul(mc_ratio(n, 1), part);
         const mc_ratio_t slowed = mc_shape_slowed(shape, d, mc_shape_box(shape, d));
-        mc_term_t *const term = &busy->dim[d];
-        term->beta = term->incast = mc_ratio(0, 1);
-        term->headers = 0;
-        mc_charge_wire(busy, shape, d, n, moved, slowed);
-        mc_charge_incast(busy, shape, d, n, moved, slowed);
+        busy->dim[d].beta = mc_ratio(0, 1);
+        mc_charge_wire(busy, shape, d, moved, slowed);
     }
 }
 
@@ -276,7 +271,6 @@ static mc_phase_cost_t fullmesh(const mc_line_shape_t *shape, mc_ratio_t part, b
     const mc_ratio_t slowed = p > 1 ? mc_ratio(slots, ports * (p - 1)) : mc_ratio(1, 1);
     const mc_ratio_t moved = mc_ratio_mul(mc_ratio(p - 1, 1), part);
     mc_charge_row(&cost, shape, d, p - 1, moved, slowed, reduces);
-    mc_charge_incast(&cost, shape, d, p - 1, moved, slowed);
     for (int32_t i = 0; i < shape->line.dims.count; i++) {
         const int32_t e = shape->line.dims.first + i;
         mc_charge_messages(&cost, shape, e, pairs(shape, e), part);

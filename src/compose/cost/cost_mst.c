@@ -184,7 +184,7 @@ static void charge_inner(mc_cost_t *inner, const mc_line_shape_t *shape, const m
 {
     for (int32_t d = 0; d < MC_MAX_DIMS; d++)
         if (round->inner[d].most > 0)
-            mc_charge_wire(inner, shape, d, 1, part_of(shape, passes, round->inner[d].slices),
+            mc_charge_wire(inner, shape, d, part_of(shape, passes, round->inner[d].slices),
                            mc_shape_slowed(shape, d, round->inner[d].most));
 }
 

@@ -112,21 +112,22 @@ static int find_measured(meshcoll_collective_t collective, const mc_mesh_t *mesh
     return MESHCOLL_OK;
 }
 
-static mc_links_t without_call(const mc_links_t *links)
+/* The links as the vector finds them, without what each call takes. */
+static mc_links_t bare_links(const mc_links_t *links, double bytes)
 {
-    mc_links_t bare = *links;
+    mc_links_t bare = mc_links_at(links, bytes);
     for (int32_t d = 0; d < links->ndims; d++)
         bare.dim[d].call = 0;
     return bare;
 }
 
-/* Finds the `most` cheapest strategies of one side (0: all) and the strategies of two sides, sorted. The links
- * must not have bursts. What each call takes is the same for all strategies: it is added in the end. */
+/* Finds the `most` cheapest strategies of one side (0: all) and the strategies of two sides, sorted. What
+ * each call takes is the same for all strategies: it is added in the end. */
 static int search(meshcoll_collective_t collective, const mc_mesh_t *mesh, const mc_links_t *links,
                   const mc_planner_query_t *query, uint32_t most, mc_ranked_t **ranked, uint32_t *n,
                   uint32_t *considered)
 {
-    const mc_links_t bare = without_call(links);
+    const mc_links_t bare = bare_links(links, query->bytes);
     mc_priced_t graph;
     mc_ranked_t *list;
     int status = mc_priced_init(&graph, collective, mesh, &bare, query);
@@ -146,100 +147,6 @@ static int search(meshcoll_collective_t collective, const mc_mesh_t *mesh, const
     return status;
 }
 
-static bool is_listed(const mc_ranked_t *ranked, uint32_t n, const mc_strategy_t *strategy)
-{
-    for (uint32_t i = 0; i < n; i++)
-        if (mc_strategy_equal(&ranked[i].strategy, strategy))
-            return true;
-    return false;
-}
-
-/* Returns the links without bursts; on wires that have a burst, beta is multiplied by `share`. */
-static mc_links_t shaped_links(const mc_links_t *links, double share)
-{
-    mc_links_t shaped = *links;
-    for (int32_t d = 0; d < links->ndims; d++) {
-        const bool has_burst = links->correction[mc_links_wire(links, d)].burst > 0;
-        shaped.dim[d].beta *= has_burst ? share : 1;
-        shaped.correction[d].burst = 0;
-    }
-    return shaped;
-}
-
-/* Searches on the links `shaped`, prices each result on `links`, and inserts those that the list lacks. *first:
- * the cheapest strategy on `shaped`, with its price on `links`. */
-static int add_shaped(meshcoll_collective_t collective, const mc_mesh_t *mesh,
-                      const mc_links_t *links, const mc_links_t *shaped,
-                      const mc_planner_query_t *query, uint32_t most, mc_ranked_t **ranked,
-                      uint32_t *n, uint32_t *considered, mc_ranked_t *first)
-{
-    mc_ranked_t *more;
-    uint32_t n_more, priced;
-    int status = search(collective, mesh, shaped, query, most, &more, &n_more, &priced);
-    if (status)
-        return status;
-    for (uint32_t i = 0; i < n_more && !status; i++) {
-        more[i].seconds =
-            mc_strategy_seconds(&more[i].strategy, mesh, links, query->root, query->bytes);
-        if (!is_listed(*ranked, *n, &more[i].strategy))
-            status = add_ranked(ranked, n, &more[i], 1);
-    }
-    *first = more[0];
-    *considered += priced;
-    free(more);
-    return status;
-}
-
-static void move_to_front(mc_ranked_t *ranked, const mc_ranked_t *best)
-{
-    uint32_t i = 0;
-    while (!mc_strategy_equal(&ranked[i].strategy, &best->strategy))
-        i++;
-    memmove(ranked + 1, ranked, i * sizeof *ranked);
-    ranked[0] = *best;
-}
-
-/* Searches on links with bursts. An operation uses a burst once, so the price of a phase depends on the bytes of
- * the other phases; the search prices each phase alone. So it runs four times, on links without bursts: with all
- * of beta, 1/4, 1/16 and none of it. The first strategy of the list is the cheapest of the four winners at their
- * exact prices, as in mc_planner_best, which has the winners only. A later strategy of the list may be cheaper. */
-static int search_shaped(meshcoll_collective_t collective, const mc_mesh_t *mesh,
-                         const mc_links_t *links, const mc_planner_query_t *query, uint32_t most,
-                         mc_ranked_t **ranked, uint32_t *n, uint32_t *considered)
-{
-    static const double shares[] = {1, 1.0 / 4, 1.0 / 16, 0};
-    mc_ranked_t *list = NULL, first, best = {.seconds = INFINITY};
-    uint32_t found = 0, priced = 0;
-    int status = MESHCOLL_OK;
-    for (size_t i = 0; i < MC_COUNT(shares) && !status; i++) {
-        const mc_links_t shaped = shaped_links(links, shares[i]);
-        status = add_shaped(collective, mesh, links, &shaped, query, most, &list, &found, &priced,
-                            &first);
-        if (!status && first.seconds < best.seconds)
-            best = first;
-    }
-    if (status) {
-        free(list);
-        return status;
-    }
-    move_to_front(list, &best);
-    *ranked = list;
-    *n = found;
-    *considered = priced;
-    return MESHCOLL_OK;
-}
-
-/* Finds strategies by the cost model, on links with or without bursts. */
-static int find_modelled(meshcoll_collective_t collective, const mc_mesh_t *mesh,
-                         const mc_links_t *links, const mc_planner_query_t *query, uint32_t most,
-                         mc_ranked_t **ranked, uint32_t *n, uint32_t *considered)
-{
-    if (!mc_links_burst(links))
-        return search(collective, mesh, links, query, most, ranked, n, considered);
-    return search_shaped(collective, mesh, links, query, most ? most : MC_RANK_MOST, ranked, n,
-                         considered);
-}
-
 /* Finds the measured strategies, or, if there are none, strategies by the cost model. */
 static int find_any(meshcoll_collective_t collective, const mc_mesh_t *mesh,
                     const mc_links_t *links, const mc_planner_query_t *query, uint32_t most,
@@ -251,7 +158,7 @@ static int find_any(meshcoll_collective_t collective, const mc_mesh_t *mesh,
     if (!status)
         status = find_measured(collective, mesh, links, query, &list, &found);
     if (!status && found == 0)
-        return find_modelled(collective, mesh, links, query, most, ranked, n, considered);
+        return search(collective, mesh, links, query, most, ranked, n, considered);
     if (status)
         return status;
     *ranked = list;

@@ -22,9 +22,6 @@
  * of them. With more dimensions there are too many (3D allreduce: tens of millions), and the search finds
  * the `most` cheapest (0: MC_RANK_MOST; search_several.c). It may miss one only if it reaches MC_MOST_LABELS
  * (labels.h). For its times see docs/lab-notes/planner.md.
- *
- * If links have bursts, the search is not exact: the first strategy is the cheapest of a few candidates, later ones
- * may be cheaper, and most = 0 returns the list of MC_RANK_MOST candidates of each search.
  */
 enum { MC_RANK_MOST = 256 };
 int mc_planner_rank(meshcoll_collective_t collective, const mc_mesh_t *mesh,

@@ -155,12 +155,11 @@ static double flow(const mc_mesh_t *mesh, const mc_links_t *links, double bytes)
         const int32_t wire = mc_links_wire(links, d);
         if (mesh->dim[d].extent == 1)
             continue;
-        bytes -= rate[wire] == 0 ? links->correction[wire].burst : 0;
         rate[wire] = larger(rate[wire], 1 / links->dim[d].beta);
     }
     for (int32_t d = 0; d < mesh->ndims; d++)
         all += rate[d];
-    return larger(bytes, 0) / all;
+    return bytes / all;
 }
 
 static double computation(const mc_mesh_t *mesh, const mc_links_t *links)
@@ -186,8 +185,9 @@ static double least_carried(meshcoll_collective_t collective, const mc_mesh_t *m
 }
 
 double mc_lower_bound(meshcoll_collective_t collective, const mc_mesh_t *mesh,
-                      const mc_links_t *links, double n)
+                      const mc_links_t *given, double n)
 {
+    const mc_links_t at = mc_links_at(given, n), *const links = &at;
     int32_t top = 0;
     while (top < mesh->ndims && mesh->dim[top].extent == 1)
         top++;
@@ -198,8 +198,7 @@ double mc_lower_bound(meshcoll_collective_t collective, const mc_mesh_t *mesh,
     for (int32_t d = top; d <= wire; d++)
         if (mesh->dim[d].extent > 1 && links->dim[d].beta < least_beta)
             least_beta = links->dim[d].beta;
-    const double carried = n * least_carried(collective, mesh, links, top);
-    const double passed = larger(carried - links->correction[wire].burst, 0) * least_beta;
+    const double passed = n * least_carried(collective, mesh, links, top) * least_beta;
     const double by_rank =
         taken(collective, mesh->size, any_pulled(mesh, links, 0, mesh->ndims - 1));
     const double moved = larger(passed, flow(mesh, links, n * by_rank));

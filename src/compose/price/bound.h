@@ -9,7 +9,7 @@
  * largest of
  *   bandwidth    of the outermost dimension longer than 1: what must pass a box's ports, with
  *                beta / min(ports, ranks of a box). Of dimensions that share its wire the least beta
- *                counts. A burst passes at once
+ *                counts
  *   inflow       what some rank must receive, or send, over all its links at once (broadcast: all n)
  *   latency      until data of one rank can be on p, if no link is pulled: a message takes the smallest
  *                alpha, and a rank starts one each smallest gap; ceil(log2 p) alpha if that is alpha. And
@@ -17,7 +17,7 @@
  *                box (one message if receivers pull). The sum of ceil(log2 extent) alpha over the
  *                dimensions is no bound: a merged MST on 5 x 3 takes 4 rounds, not 3 + 2
  *   computation  (p-1)/p n gamma of the dimension with the least gamma, if it reduces
- * and what every call takes besides (mc_links_call).
+ * and what every call takes besides (mc_links_call). The links are those of a vector of n bytes (mc_links_at).
  */
 double mc_lower_bound(meshcoll_collective_t collective, const mc_mesh_t *mesh,
                       const mc_links_t *links, double n);

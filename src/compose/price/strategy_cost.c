@@ -39,26 +39,6 @@ bool mc_strategy_is_measured(const mc_strategy_t *strategy, const mc_mesh_t *mes
     return find_row(strategy, mesh, mc_links_measured(links)) != NULL;
 }
 
-mc_links_t mc_strategy_links(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
-                             const mc_links_t *links, int32_t root, double n)
-{
-    double carried[MC_MAX_DIMS] = {0};
-    mc_links_t after = *links;
-    if (!mc_links_burst(links))
-        return after;
-    const mc_phase_cost_t sum = all_phases(strategy, mesh, links, root);
-    for (int32_t d = 0; d < links->ndims; d++)
-        carried[mc_links_wire(links, d)] += n * mc_ratio_value(sum.busy.dim[d].beta);
-    for (int32_t d = 0; d < links->ndims; d++) {
-        const int32_t wire = mc_links_wire(links, d);
-        const double burst = links->correction[wire].burst * mc_strategy_sides(strategy);
-        if (burst > 0)
-            after.dim[d].beta *= carried[wire] > burst ? 1 - burst / carried[wire] : 0;
-        after.correction[d].burst = 0;
-    }
-    return after;
-}
-
 double mc_strategy_with_call(double seconds, const mc_links_t *links)
 {
     return mc_cost_rounded(seconds + mc_links_call(links));
@@ -67,7 +47,7 @@ double mc_strategy_with_call(double seconds, const mc_links_t *links)
 double mc_strategy_modelled(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
                             const mc_links_t *links, int32_t root, double n)
 {
-    const mc_links_t at = mc_strategy_links(strategy, mesh, links, root, n);
+    const mc_links_t at = mc_links_at(links, n);
     if (mc_strategy_sides(strategy) > 1)
         return mc_strategy_with_call(mc_sides_seconds(strategy, mesh, &at, root, n), links);
     const mc_phase_cost_t sum = all_phases(strategy, mesh, &at, root);

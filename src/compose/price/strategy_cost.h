@@ -17,10 +17,6 @@ double mc_strategy_seconds(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
                            const mc_links_t *links, int32_t root, double n);
 /* `seconds` and what the links add to each call. */
 double mc_strategy_with_call(double seconds, const mc_links_t *links);
-/* The links after the bursts: of what a port carries, a burst passes once in an operation, and the rest takes
- * beta. */
-mc_links_t mc_strategy_links(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
-                             const mc_links_t *links, int32_t root, double n);
 /* Seconds by the cost model: the fill of the first segment, then (segments - 1) times the busiest link, then
  * what a call takes whatever it does (mc_links_call). Phases over one link add up, phases over different links
  * are concurrent. For two sides see sides.h. */

@@ -77,10 +77,16 @@ static int parse_field(mc_word_t field, mc_word_t value, const mc_mesh_t *mesh, 
     if (mc_word_is(field, "pulled"))
         return read_yes_no(value, &link->pulled) ? MESHCOLL_OK
                                                  : fail_value(field, value, "yes or no");
+    if (mc_word_is(field, "header") || mc_word_is(field, "incast"))
+        return mc_fail(
+            MESHCOLL_ERR_PARSE,
+            "%.*s is no longer a field of a link, as choices were no better with it: leave it "
+            "out, or run meshcoll tune again",
+            (int)field.n, field.at);
     return mc_fail(
         MESHCOLL_ERR_PARSE,
-        "a link has alpha, gap, beta, gamma, call, ports, pulled, wire, header, incast, window, "
-        "burst and cpu, but no '%.*s'",
+        "a link has alpha, gap, beta, gamma, call, ports, pulled, wire, window, burst and "
+        "cpu, but no '%.*s'",
         (int)field.n, field.at);
 }
 

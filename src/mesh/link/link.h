@@ -39,23 +39,16 @@ typedef struct {
 
 /*
  * Corrections of a link, which `meshcoll tune` measures or the user's text sets. 0: no correction.
- * Link presets have none; the cluster preset "lab" sets the window. On a real cluster, header,
- * incast and window occur; burst only if the rate of a NIC is limited, cpu only if ranks share
- * cores.
+ * Link presets have none; the cluster preset "lab" sets the window. On a real cluster a window
+ * occurs; burst only if the rate of a NIC is limited, cpu only if ranks share cores.
  */
 typedef struct {
-    /* Bytes that a message adds to its payload on the wire: headers of Ethernet, IP and TCP, and
-     * acknowledgements. */
-    double header;
-    /* Extra time per byte, as a fraction of beta, if a rank receives from s ranks at once: incast *
-     * (1 - 1/s). Reason: switches with small buffers drop packets. */
-    double incast;
     /* Bytes that may be in flight through a port, if the transport streams
      * (mc_transport_t.streams): at least the bandwidth-delay product, and at most what the queues on
      * the path hold. 0: the default of mc_link_window(). */
     double window;
     /* Bytes that pass an idle port before beta applies: the size of a token bucket (Cruz 1991), as
-     * on a virtual machine whose NIC has a rate limit. */
+     * on a virtual machine whose NIC has a rate limit. Costs count it by mc_links_at. */
     double burst;
     /* Seconds by which a message of any rank delays all other ranks, if ranks share cores: its CPU
      * time divided by the number of these cores. */
@@ -137,6 +130,10 @@ size_t mc_links_least(const mc_links_t *links, int32_t d);
 /* Returns the sum of the windows of all ports of one box on the wire of dimension `d`, in bytes. Of
  * the ports, at most one for each line of `d` in the box counts. */
 double mc_links_window(const mc_links_t *links, const mc_mesh_t *mesh, int32_t d);
+/* The links as a vector of so many bytes finds them: without bursts. On a wire with a burst beta counts as
+ * beta * bytes / (bytes + burst): next to nothing for vectors much shorter than the burst, and for much longer
+ * ones all bytes but those of a burst take beta. */
+mc_links_t mc_links_at(const mc_links_t *links, double bytes);
 /* Does any link have a burst? */
 bool mc_links_burst(const mc_links_t *links);
 /* Do ranks share cores, so that messages of all of them delay each other (mc_correction_t.cpu)? */

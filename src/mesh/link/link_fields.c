@@ -12,8 +12,6 @@ const mc_link_kind_t mc_link_costs = {1e-30,
                                       mc_write_cost};
 const mc_link_kind_t mc_link_sizes = {
     0.125, 0x1p63, "bytes", "a size as in 64KiB, or 0", mc_read_size, mc_write_size};
-const mc_link_kind_t mc_link_shares = {
-    1e-9, 1e6, "times beta", "a share of beta as in 0.2, or 0", mc_read_share, mc_write_share};
 
 #define LINK(name, kind)                                 \
     {                                                    \
@@ -24,9 +22,8 @@ const mc_link_kind_t mc_link_shares = {
 #name, &(kind), true, offsetof(mc_correction_t, name) \
     }
 const mc_link_field_t mc_link_fields[MC_LINK_FIELDS] = {
-    LINK(alpha, mc_link_times),         LINK(gap, mc_link_times),
-    LINK(beta, mc_link_costs),          LINK(gamma, mc_link_costs),
-    LINK(call, mc_link_times),          CORRECTION(header, mc_link_sizes),
-    CORRECTION(incast, mc_link_shares), CORRECTION(window, mc_link_sizes),
-    CORRECTION(burst, mc_link_sizes),   CORRECTION(cpu, mc_link_times),
+    LINK(alpha, mc_link_times),       LINK(gap, mc_link_times),
+    LINK(beta, mc_link_costs),        LINK(gamma, mc_link_costs),
+    LINK(call, mc_link_times),        CORRECTION(window, mc_link_sizes),
+    CORRECTION(burst, mc_link_sizes), CORRECTION(cpu, mc_link_times),
 };

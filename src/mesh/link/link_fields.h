@@ -16,13 +16,13 @@ typedef struct {
     bool (*read)(mc_word_t word, double *number);
     void (*write)(double number, mc_text_t *text);
 } mc_link_kind_t;
-extern const mc_link_kind_t mc_link_times, mc_link_costs, mc_link_sizes, mc_link_shares;
+extern const mc_link_kind_t mc_link_times, mc_link_costs, mc_link_sizes;
 static inline bool mc_link_is_within(const mc_link_kind_t *kind, double number)
 {
     return number == 0 || (number >= kind->least && number <= kind->most);
 }
 
-enum { MC_LINK_FIELDS = 10 };
+enum { MC_LINK_FIELDS = 8 };
 typedef struct {
     const char *name;
     const mc_link_kind_t *kind;

@@ -92,11 +92,6 @@ bool mc_read_cost(mc_word_t word, double *seconds)
     return true;
 }
 
-bool mc_read_share(mc_word_t word, double *share)
-{
-    return mc_read_number(&word, share) && word.n == 0;
-}
-
 bool mc_read_size(mc_word_t word, double *bytes)
 {
     double number;
@@ -160,14 +155,4 @@ void mc_write_cost(double seconds, mc_text_t *text)
 void mc_write_size(double bytes, mc_text_t *text)
 {
     mc_text_add(text, "%.17gB", bytes);
-}
-
-void mc_write_share(double share, mc_text_t *text)
-{
-    char buffer[32];
-    int digits = 1;
-    do
-        mc_number_print(buffer, sizeof buffer, "%.*g", digits, share);
-    while (mc_number_read(buffer, NULL) != share && digits++ < 17);
-    mc_text_add(text, "%s", buffer);
 }

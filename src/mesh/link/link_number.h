@@ -1,4 +1,4 @@
-/* Numbers of links as text: times, costs per byte, sizes and shares, each with its unit. */
+/* Numbers of links as text: times, costs per byte and sizes, each with its unit. */
 #ifndef MC_MESH_LINK_NUMBER_H
 #define MC_MESH_LINK_NUMBER_H
 
@@ -27,7 +27,6 @@ static inline bool mc_word_is(mc_word_t word, const char *name)
 bool mc_read_seconds(mc_word_t word, double *seconds); /* "7us", or "0" */
 bool mc_read_cost(mc_word_t word, double *seconds);    /* "40ns/KiB", "25GB/s", or "0" */
 bool mc_read_size(mc_word_t word, double *bytes);      /* "64KiB", or "0" */
-bool mc_read_share(mc_word_t word, double *share);     /* "0.2" */
 /* Reads the number at the start of `word` and moves `word` past it. */
 bool mc_read_number(mc_word_t *word, double *number);
 
@@ -35,6 +34,5 @@ bool mc_read_number(mc_word_t *word, double *number);
 void mc_write_seconds(double seconds, mc_text_t *text);
 void mc_write_cost(double seconds, mc_text_t *text); /* a rate or a time, whichever is shorter */
 void mc_write_size(double bytes, mc_text_t *text);
-void mc_write_share(double share, mc_text_t *text);
 
 #endif

@@ -35,6 +35,18 @@ bool mc_links_share_cores(const mc_links_t *links)
     return any;
 }
 
+mc_links_t mc_links_at(const mc_links_t *links, double bytes)
+{
+    mc_links_t at = *links;
+    for (int32_t d = 0; d < links->ndims; d++) {
+        const double burst = links->correction[mc_links_wire(links, d)].burst;
+        if (burst > 0)
+            at.dim[d].beta *= bytes / (bytes + burst);
+        at.correction[d].burst = 0;
+    }
+    return at;
+}
+
 bool mc_links_burst(const mc_links_t *links)
 {
     bool any = false;

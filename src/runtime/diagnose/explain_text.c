@@ -228,8 +228,7 @@ static void add_times(mc_table_t *table, double predicted, double measured)
 
 MC_APART static double predict_phase(const report_t *r, const mc_call_t *call, int32_t i)
 {
-    const mc_links_t links = mc_strategy_links(&call->strategy, &r->h->mesh, &r->h->links,
-                                               call->root, (double)call->bytes);
+    const mc_links_t links = mc_links_at(&r->h->links, (double)call->bytes);
     const mc_phase_cost_t cost =
         mc_strategy_phase_cost(&call->strategy, &r->h->mesh, &links, call->root, i);
     return mc_phase_cost_seconds(&cost, &links, call->strategy.segments, (double)call->bytes);

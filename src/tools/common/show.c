@@ -80,7 +80,7 @@ void mc_add_seconds(mc_table_t *table, double seconds)
 
 /* Numbers that most links lack have a column only where some link has one. */
 typedef struct {
-    bool gap, call, header, incast, window, burst, cpu;
+    bool gap, call, window, burst, cpu;
 } columns_t;
 
 static columns_t columns_of(const mc_links_t *links)
@@ -91,8 +91,6 @@ static columns_t columns_of(const mc_links_t *links)
         const mc_correction_t *const by = &links->correction[d];
         c.gap |= link->gap > 0 && link->gap != link->alpha;
         c.call |= link->call > 0;
-        c.header |= by->header > 0;
-        c.incast |= by->incast > 0;
         c.window |= by->window > 0;
         c.burst |= by->burst > 0;
         c.cpu |= by->cpu > 0;
@@ -109,8 +107,6 @@ static void add_links_head(mc_table_t *table, const columns_t *c)
                                 "1/γ, summing",
                                 c->call ? "a call" : NULL,
                                 "ports",
-                                c->header ? "headers" : NULL,
-                                c->incast ? "incast" : NULL,
                                 c->window ? "window" : NULL,
                                 c->burst ? "burst" : NULL,
                                 c->cpu ? "cpu, of all" : NULL,
@@ -128,10 +124,6 @@ static void add_size(mc_table_t *table, double bytes)
 
 static void add_corrections(mc_table_t *table, const columns_t *c, const mc_correction_t *by)
 {
-    if (c->header)
-        add_size(table, by->header);
-    if (c->incast)
-        mc_table_add(table, "%.0f %%", 100 * by->incast);
     if (c->window)
         add_size(table, by->window);
     if (c->burst)
@@ -187,7 +179,7 @@ int mc_show_links(const mc_mesh_t *mesh, const mc_links_t *links)
     mc_text_t columns = mc_text(align, sizeof align);
     const columns_t c = columns_of(links);
     mc_text_add(&columns, "lr%srr%sl", c.gap ? "r" : "", c.call ? "r" : "");
-    for (int i = 0; i < c.header + c.incast + c.window + c.burst + c.cpu; i++)
+    for (int i = 0; i < c.window + c.burst + c.cpu; i++)
         mc_text_add(&columns, "r");
     mc_text_add(&columns, "l");
     mc_table_t table = mc_table(align);
@@ -220,12 +212,11 @@ json_t *mc_json_links(const mc_mesh_t *mesh, const mc_links_t *links)
         const mc_correction_t *const by = &links->correction[d];
         json_array_append_new(
             dims,
-            json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:o, s:b, s:s, s:f, s:f, s:f, s:f, s:f}",
-                      "dim", mesh->dim[d].name, "alpha", link->alpha, "gap", link->gap, "beta",
-                      link->beta, "gamma", link->gamma, "call", link->call, "ports",
-                      mc_json_ports(link->ports), "pulled", (int)link->pulled, "wire",
-                      mesh->dim[mc_links_wire(links, d)].name, "header", by->header, "incast",
-                      by->incast, "window", by->window, "burst", by->burst, "cpu", by->cpu));
+            json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:o, s:b, s:s, s:f, s:f, s:f}", "dim",
+                      mesh->dim[d].name, "alpha", link->alpha, "gap", link->gap, "beta", link->beta,
+                      "gamma", link->gamma, "call", link->call, "ports", mc_json_ports(link->ports),
+                      "pulled", (int)link->pulled, "wire", mesh->dim[mc_links_wire(links, d)].name,
+                      "window", by->window, "burst", by->burst, "cpu", by->cpu));
     }
     return dims;
 }

@@ -18,10 +18,10 @@ typedef struct {
 /* As share of the best time, about the precision of the model. */
 static const double close_share = 0.02;
 
-static mc_links_t links_of(const ranking_t *k, const mc_strategy_t *s)
+static mc_links_t links_of(const ranking_t *k)
 {
     const mc_plan_request_t *const r = k->request;
-    return mc_strategy_links(s, &r->mesh, &r->links, r->root, (double)r->bytes);
+    return mc_links_at(&r->links, (double)r->bytes);
 }
 
 /* A part of the whole as the model cuts it: one segment's bytes. */
@@ -33,7 +33,7 @@ static double piece_of(const ranking_t *k, const mc_strategy_t *s)
 static mc_phase_cost_t phase_cost(const ranking_t *k, const mc_strategy_t *s, int32_t phase)
 {
     const mc_plan_request_t *const r = k->request;
-    const mc_links_t links = links_of(k, s);
+    const mc_links_t links = links_of(k);
     return mc_strategy_phase_cost(s, &r->mesh, &links, r->root, phase);
 }
 
@@ -53,7 +53,7 @@ static void add_cost(mc_table_t *table, const ranking_t *k, const mc_strategy_t 
                      const mc_cost_t *cost)
 {
     const mc_plan_request_t *const r = k->request;
-    const mc_links_t links = links_of(k, s);
+    const mc_links_t links = links_of(k);
     char term[MC_TERM_TEXT];
     for (int32_t d = 0; d < r->mesh.ndims; d++)
         mc_table_add(table, "%s", mc_show_term(&cost->dim[d], term));
@@ -63,7 +63,7 @@ static void add_cost(mc_table_t *table, const ranking_t *k, const mc_strategy_t 
 static void print_pipelining(const ranking_t *k, const mc_strategy_t *s, const mc_cost_t *busy)
 {
     char each[MC_NUMBER_TEXT], all[MC_NUMBER_TEXT];
-    const mc_links_t links = links_of(k, s);
+    const mc_links_t links = links_of(k);
     int32_t d;
     const double seconds = mc_cost_busy(busy, &links, piece_of(k, s), &d);
     const double total = mc_strategy_seconds(s, &k->request->mesh, &k->request->links,
@@ -82,7 +82,7 @@ static void print_sides(const ranking_t *k, const mc_strategy_t *s)
     const mc_plan_request_t *const r = k->request;
     const double n = (double)r->bytes;
     char fill[MC_NUMBER_TEXT], each[MC_NUMBER_TEXT], all[MC_NUMBER_TEXT];
-    const mc_links_t links = links_of(k, s);
+    const mc_links_t links = links_of(k);
     const mc_pipeline_t pipeline = mc_sides_pipeline(s, &r->mesh, &links, r->root, n);
     const double total = mc_strategy_seconds(s, &r->mesh, &r->links, r->root, n);
     printf("  a segment of each side, side by side: %s",
@@ -226,7 +226,7 @@ static void print_bound(const ranking_t *k)
         k->n > 0 && mc_strategy_is_measured(&k->ranked[0].strategy, &r->mesh, &r->links);
     printf("%s strateg%s %s", mc_print_count(k->considered, count, sizeof count),
            k->considered == 1 ? "y was" : "ies were", measured ? "measured" : "priced");
-    if (!measured && is_searched(&r->mesh) && !mc_links_burst(&r->links))
+    if (!measured && is_searched(&r->mesh))
         printf(", no other is among the %u cheapest", k->n);
     if (!k->request->all)
         printf("; the cheapest with each order of phases (--all: with each algorithm too):\n\n");
@@ -328,7 +328,7 @@ static int print_ranking(const ranking_t *k)
 static json_t *json_phases(const ranking_t *k, const mc_strategy_t *s)
 {
     const mc_plan_request_t *const r = k->request;
-    const mc_links_t links = links_of(k, s);
+    const mc_links_t links = links_of(k);
     json_t *const phases = json_array();
     for (int32_t i = 0; i < s->n_phases; i++) {
         const mc_phase_cost_t cost = phase_cost(k, s, i);

@@ -18,15 +18,11 @@ typedef struct {
     double alpha;  /* seconds per round */
     double row;    /* seconds per message of a sequence without dependencies; all ranks send */
     double together,
-        alone;      /* seconds per byte of one line: all lines active, one line per box active */
-    double window;  /* bytes in flight through all ports of a box, where sends stream; else 0 */
-    bool own_wire;  /* measured not to share a wire with another dimension of the network */
-    uint64_t bytes; /* of the largest message */
-    double piece;   /* bytes per piece of that message */
-    /* corrections (link.h), each from every round */
-    mc_estimate_t cpu;    /* seconds per message of any rank of the mesh */
-    mc_estimate_t incast; /* relative increase of `together` when several ranks send to one */
-    mc_estimate_t header; /* bytes */
+        alone;         /* seconds per byte of one line: all lines active, one line per box active */
+    double window;     /* bytes in flight through all ports of a box, where sends stream; else 0 */
+    bool own_wire;     /* measured not to share a wire with another dimension of the network */
+    uint64_t bytes;    /* of the largest message */
+    mc_estimate_t cpu; /* seconds per message of any rank of the mesh, from every round */
 } mc_seen_t;
 
 typedef struct {

@@ -186,13 +186,11 @@ static int print_json(const request_t *r, const setup_t *s, const mc_tuning_t *t
         const mc_seen_t *const seen = &tuning->dim[d];
         if (mesh->dim[d].extent > 1)
             json_array_append_new(
-                measured,
-                json_pack("{s:s, s:i, s:f, s:f, s:f, s:f, s:I, s:o, s:o, s:o}", "dim",
-                          mesh->dim[d].name, "lines", (int)seen->lines, "alpha", seen->alpha, "row",
-                          seen->row, "beta_together", seen->together, "beta_alone", seen->alone,
-                          "message_bytes", (json_int_t)seen->bytes, "cpu",
-                          json_estimate(&seen->cpu), "incast", json_estimate(&seen->incast),
-                          "header", json_estimate(&seen->header)));
+                measured, json_pack("{s:s, s:i, s:f, s:f, s:f, s:f, s:I, s:o}", "dim",
+                                    mesh->dim[d].name, "lines", (int)seen->lines, "alpha",
+                                    seen->alpha, "row", seen->row, "beta_together", seen->together,
+                                    "beta_alone", seen->alone, "message_bytes",
+                                    (json_int_t)seen->bytes, "cpu", json_estimate(&seen->cpu)));
     }
     return mc_json_print(json_pack(
         "{s:s, s:s, s:o, s:s, s:s, s:s, s:o, s:o, s:o, s:i, s:f}", "command", "tune", "file",

@@ -81,28 +81,24 @@ bool mc_tune_burst(const mc_mesh_t *mesh, char text[MC_TUNE_SHAPE])
     return n > 0;
 }
 
-/* The network's wires: the port of dimension `top`, and wires of their own of other dimensions,
- * which are assumed to be equal. */
-static int32_t set_burst(const mc_mesh_t *mesh, int32_t top, double burst, mc_links_t *links)
+/* Of the network's wires: the port of dimension `top`, and wires of their own of other dimensions, which
+ * are assumed to be equal. */
+static void set_burst(const mc_mesh_t *mesh, int32_t top, double burst, mc_links_t *links)
 {
-    int32_t wires = 0;
     for (int32_t d = top; d < mesh->ndims; d++) {
         const bool own = mesh->dim[d].extent > 1 && links->dim[d].wire == MC_WIRE_OWN;
-        if ((own && !links->dim[d].pulled) || d == mc_links_wire(links, top)) {
+        if ((own && !links->dim[d].pulled) || d == mc_links_wire(links, top))
             links->correction[d].burst = burst;
-            wires++;
-        }
     }
-    return wires;
 }
 
 int mc_tune_keep_burst(const mc_mesh_t *mesh, const mc_estimate_t *shot, mc_links_t *links)
 {
-    enum { HALVINGS = 32 };
+    const double most = 64; /* times the bytes measured */
     char text[MC_TUNE_SHAPE];
     mc_strategy_t strategy;
+    mc_links_t free = *links;
     int32_t top = 0;
-    const double seconds = shot->value;
     if (shot->n < MC_LEAST_ROUNDS || !mc_tune_burst(mesh, text))
         return MESHCOLL_OK;
     while (mesh->dim[top].extent == 1)
@@ -110,24 +106,14 @@ int mc_tune_keep_burst(const mc_mesh_t *mesh, const mc_estimate_t *shot, mc_link
     const int status = mc_strategy_parse(text, MESHCOLL_ALLREDUCE, mesh, &strategy);
     if (status || links->dim[top].pulled)
         return status;
-    const double saved = mc_strategy_seconds(&strategy, mesh, links, 0, MC_TUNE_BURST) -
-                         mc_strategy_seconds(&strategy, mesh, links, 0, 0) - seconds;
-    if (saved <= 2 * shot->error)
-        return MESHCOLL_OK;
-    double most = floor(saved / links->dim[mc_links_wire(links, top)].beta);
-    if (set_burst(mesh, top, most, links) == 1)
-        return MESHCOLL_OK;
-    /* several wires save up in parallel: the smallest burst for which the sum is what was saved */
-    double least = 0;
-    for (int i = 0; i < HALVINGS && most - least > 1; i++) {
-        const double burst = (least + most) / 2;
-        set_burst(mesh, top, burst, links);
-        const bool enough = mc_strategy_seconds(&strategy, mesh, links, 0, MC_TUNE_BURST) -
-                                mc_strategy_seconds(&strategy, mesh, links, 0, 0) <=
-                            seconds;
-        *(enough ? &most : &least) = burst;
-    }
-    set_burst(mesh, top, floor(most), links);
+    set_burst(mesh, top, INFINITY, &free);
+    const double none = mc_strategy_seconds(&strategy, mesh, links, 0, 0),
+                 all = mc_strategy_seconds(&strategy, mesh, links, 0, MC_TUNE_BURST) - none,
+                 least = mc_strategy_seconds(&strategy, mesh, &free, 0, MC_TUNE_BURST) - none;
+    /* the share of beta that counts, bytes / (bytes + burst) of mc_links_at */
+    const double share = fmax((shot->value - least) / (all - least), 1 / (1 + most));
+    if (all - shot->value > 2 * shot->error && share < 1)
+        set_burst(mesh, top, floor(MC_TUNE_BURST * (1 / share - 1)), links);
     return MESHCOLL_OK;
 }
 
@@ -213,21 +199,6 @@ int mc_tune_fit(const mc_mesh_t *mesh, const double seconds[MC_TUNE_SHAPES],
         cpu[d] = value[2 * d + 1];
     }
     return MESHCOLL_OK;
-}
-
-/* Pieces ----------------------------------------------------------------------------------------- */
-
-static double link_of(const mc_tune_pieces_t *pieces, double own)
-{
-    return fmax(pieces->seconds - own, 0);
-}
-
-double mc_tune_header(const mc_tune_pieces_t *coarse, const mc_tune_pieces_t *fine, double own)
-{
-    const double link = link_of(fine, own);
-    const double beta = (link_of(coarse, own) - link) / (coarse->bytes - fine->bytes);
-    const double header = link / beta - fine->bytes;
-    return beta > 0 && header > 0 ? header : 0;
 }
 
 /* The fit may assign no time to one dimension. A message costs at least what one of a sequence

@@ -1,5 +1,5 @@
 /* Fits alpha and cpu of all dimensions to the times of small collectives over the whole mesh, and
- * derives headers and bursts. */
+ * derives bursts. */
 #ifndef MC_TOOLS_TUNE_FIT_H
 #define MC_TOOLS_TUNE_FIT_H
 
@@ -10,13 +10,6 @@ enum { MC_TUNE_EACH = 3, MC_TUNE_SHAPES = MC_TUNE_EACH * MC_MAX_DIMS, MC_TUNE_SH
 
 /* Strategy `i` to be timed, an allreduce; false past the last one. */
 bool mc_tune_shape(const mc_mesh_t *mesh, int32_t i, char text[MC_TUNE_SHAPE]);
-
-/* Bytes that every rank sends in pieces without a pause: bytes and seconds per piece. */
-typedef struct {
-    double bytes, seconds;
-} mc_tune_pieces_t;
-/* Bytes of overhead per piece on the wire, where each piece costs the ranks `own` seconds. */
-double mc_tune_header(const mc_tune_pieces_t *coarse, const mc_tune_pieces_t *fine, double own);
 
 /* The alpha of a link from the fitted alpha, the cost of a message on its rank, and the seconds
  * per message of a sequence. */

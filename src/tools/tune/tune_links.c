@@ -55,11 +55,9 @@ int mc_tune_links(const mc_cluster_t *cluster, const mc_tuning_t *tuning, mc_lin
             continue;
         const double alpha = mc_tune_alpha(seen->alpha, sure(&seen->cpu), seen->row);
         const int32_t ports = ports_of(seen);
-        const double header = floor(sure(&seen->header));
-        /* of the bytes alone, and such that all lines together, which the model slows down by
-         * lines / ports, cost what was measured */
-        const double beta =
-            seen->together * seen->piece / (seen->piece + header) * ports / seen->lines;
+        /* such that all lines together, which the model slows down by lines / ports, cost what
+         * was measured */
+        const double beta = seen->together * ports / seen->lines;
         found.dim[d] = (mc_link_t){.alpha = mc_tune_rounded(alpha),
                                    .gap = mc_tune_rounded(mc_tune_gap(seen, alpha)),
                                    .beta = mc_tune_rounded(beta),
@@ -68,11 +66,8 @@ int mc_tune_links(const mc_cluster_t *cluster, const mc_tuning_t *tuning, mc_lin
                                    .wire = seen->own_wire ? MC_WIRE_OWN : found.dim[d].wire,
                                    /* a kernel writes to its peer's memory */
                                    .pulled = mc_tune_is_pulled(cluster, d) && !mc_tune_on_device()};
-        found.correction[d] =
-            (mc_correction_t){.header = header,
-                              .incast = floor(sure(&seen->incast) * 100 + 0.5) / 100,
-                              .window = floor(seen->window / ports),
-                              .cpu = mc_tune_rounded(sure(&seen->cpu))};
+        found.correction[d] = (mc_correction_t){.window = floor(seen->window / ports),
+                                                .cpu = mc_tune_rounded(sure(&seen->cpu))};
     }
     found.measured = &tuning->measured;
     const mc_mesh_t grid = mc_tune_grid(&cluster->mesh);
@@ -94,8 +89,6 @@ void mc_tune_print_corrections(const mc_mesh_t *mesh, const mc_tuning_t *tuning,
 {
     for (int32_t d = 0; d < mesh->ndims; d++) {
         const char *const name = mesh->dim[d].name;
-        print_one(name, "header", &tuning->dim[d].header, 1, "B", text);
-        print_one(name, "incast", &tuning->dim[d].incast, 100, "%", text);
         print_one(name, "cpu", &tuning->dim[d].cpu, 1e9, "ns", text);
     }
 }

@@ -36,9 +36,8 @@ static const struct {
     size_index_t request;
     int32_t often;
     bool alone;
-} kinds[SERIES] = {{SMALL, 1, false}, {ROW, 3, false},      {QUARTER, 1, false},
-                   {LARGE, 1, false}, {FROM_ALL, 1, false}, {QUARTER, 1, true},
-                   {LARGE, 1, true},  {COARSE, 1, true},    {FINE, 1, true}};
+} kinds[SERIES] = {{SMALL, 1, false}, {ROW, 3, false},    {QUARTER, 1, false},
+                   {LARGE, 1, false}, {QUARTER, 1, true}, {LARGE, 1, true}};
 
 /* mpirun connects its ranks to a pipe; its output goes to the stderr of mpirun. */
 static bool has_terminal(void)
@@ -147,13 +146,11 @@ static int32_t find_sum_repeats(const tuner_t *t)
 
 /* Opening ---------------------------------------------------------------------------------------- */
 
-static meshcoll_request_t *request_of(const dim_t *d, const char *algorithm, size_t bytes,
-                                      int32_t segments)
+static meshcoll_request_t *request_of(const dim_t *d, size_t bytes, int32_t segments)
 {
     meshcoll_request_t *request;
     char strategy[64];
-    snprintf(strategy, sizeof strategy, "allgather:%s(%s) segments=%d", algorithm, d->name,
-             segments);
+    snprintf(strategy, sizeof strategy, "allgather:ring(%s) segments=%d", d->name, segments);
     const meshcoll_args_t args = {.size = sizeof args,
                                   .collective = MESHCOLL_ALLGATHER,
                                   .in = d->buffer + bytes * (size_t)meshcoll_rank(d->line),
@@ -239,22 +236,9 @@ static void small_close(small_t *small)
     meshcoll_free(small->request);
 }
 
-static meshcoll_request_t *large_of(const dim_t *d, const char *algorithm, size_t bytes)
+static meshcoll_request_t *large_of(const dim_t *d, size_t bytes)
 {
-    const bool whole = d->pulled && strcmp(algorithm, "ring") == 0;
-    return request_of(d, algorithm, bytes, whole ? 1 : mc_tuner_pieces(d, bytes));
-}
-
-/* The number of bytes that can be cut into small pieces. */
-static void open_pieces(dim_t *d)
-{
-    const size_t most = (size_t)MC_MAX_SEGMENTS * FINE_BYTES;
-    if (d->pulled)
-        return;
-    d->fine = d->bytes < most ? d->bytes : most;
-    if (d->fine < d->bytes)
-        d->request[COARSE] = large_of(d, "ring", d->fine);
-    d->request[FINE] = request_of(d, "ring", d->fine, mc_tuner_cut(d->fine, FINE_BYTES));
+    return request_of(d, bytes, d->pulled ? 1 : mc_tuner_pieces(d, bytes));
 }
 
 /* Seconds of the small message: the least of several, after connection setup. */
@@ -293,12 +277,12 @@ static void find_sizes(const tuner_t *t, dim_t *d, double enough)
     const size_t p = (size_t)d->extent;
     d->bytes = p * LEAST_LARGE_BYTES > MOST_BYTES ? MOST_BYTES / p / 16 * 16 : LEAST_LARGE_BYTES;
     d->buffer = mc_tune_vector(MOST_BYTES);
-    d->request[SMALL] = request_of(d, "ring", SMALL_BYTES, 1);
-    d->request[ROW] = request_of(d, "ring", ROW_MESSAGES * SMALL_BYTES, ROW_MESSAGES);
-    d->request[QUARTER] = large_of(d, "ring", d->bytes / 4);
+    d->request[SMALL] = request_of(d, SMALL_BYTES, 1);
+    d->request[ROW] = request_of(d, ROW_MESSAGES * SMALL_BYTES, ROW_MESSAGES);
+    d->request[QUARTER] = large_of(d, d->bytes / 4);
     const double small = least_small(t, d);
     for (;;) {
-        d->request[LARGE] = large_of(d, "ring", d->bytes);
+        d->request[LARGE] = large_of(d, d->bytes);
         const double once = batch_of(t, d, LARGE_ALL, 1);
         if (widen(d, small, once)) {
             meshcoll_free(d->request[LARGE]);
@@ -309,15 +293,11 @@ static void find_sizes(const tuner_t *t, dim_t *d, double enough)
         d->bytes *= 2;
         meshcoll_free(d->request[LARGE]);
     }
-    d->request[FROM_ALL] = large_of(d, "fullmesh", d->bytes);
     meshcoll_free(d->request[QUARTER]);
-    d->request[QUARTER] = large_of(d, "ring", d->bytes / 4);
-    open_pieces(d);
+    d->request[QUARTER] = large_of(d, d->bytes / 4);
     for (int s = 0; s < SERIES; s++)
         if (is_run(d, (series_index_t)s))
             d->series[s].repeats = mc_repeats_for(batch_of(t, d, (series_index_t)s, 1));
-    /* the initial credit of a shaper is the same share of both */
-    d->series[FINE_ALONE].repeats = d->series[mc_tuner_coarse(d)].repeats;
 }
 
 static void dim_close(dim_t *d)

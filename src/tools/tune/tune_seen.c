@@ -9,28 +9,15 @@
 #include <math.h>
 #include <stdlib.h>
 
-int32_t mc_tuner_cut(size_t bytes, size_t piece)
-{
-    const size_t pieces = (bytes + piece - 1) / piece;
-    return pieces < MC_MAX_SEGMENTS ? (int32_t)pieces : MC_MAX_SEGMENTS;
-}
-
 /* On a wire a message is sent in pieces that flow control can delay, as in pipelines and
  * exchanges. Longer pieces put more bytes into the TCP buffers of a box than queues on the path
- * hold (docs/lab-notes/network.md). Without pieces a full mesh would also send everything to the first
- * neighbour, then to the second, … */
+ * hold (docs/lab-notes/network.md). */
 int32_t mc_tuner_pieces(const dim_t *d, size_t bytes)
 {
-    return mc_tuner_cut(bytes, d->line->window
-                                   ? mc_pacing_message(d->line->window, d->line->concurrent)
-                                   : RARE_BYTES);
-}
-
-series_index_t mc_tuner_coarse(const dim_t *d)
-{
-    if (d->request[COARSE])
-        return COARSE_ALONE;
-    return d->lines > 1 ? LARGE_ALONE : LARGE_ALL;
+    const size_t piece =
+        d->line->window ? mc_pacing_message(d->line->window, d->line->concurrent) : RARE_BYTES;
+    const size_t pieces = (bytes + piece - 1) / piece;
+    return pieces < MC_MAX_SEGMENTS ? (int32_t)pieces : MC_MAX_SEGMENTS;
 }
 
 /* Seconds per byte of the p-1 messages of a ring. On a wire only the large ones count: where
@@ -52,25 +39,6 @@ static double in_row(const dim_t *d, double small, double row)
     return (row > small ? row - small : row) / messages;
 }
 
-/* Relative increase with p-1 senders, which is 1 - 1/(p-1) of that with very many. */
-static mc_estimate_t incast(const dim_t *d)
-{
-    const mc_series_t *const large = &d->series[LARGE_ALL], *const all = &d->series[FROM_ALL_ALL];
-    const double senders = d->extent - 1;
-    mc_series_t increase = {0};
-    for (int32_t i = 0; senders > 1 && i < large->n && i < all->n; i++)
-        mc_series_keep(&increase, (all->time[i] / large->time[i] - 1) / (1 - 1 / senders));
-    return mc_series_estimate(&increase);
-}
-
-/* Of a ring with the block of each rank cut into n pieces; zeros where it was not cut. */
-static mc_tune_pieces_t pieces(const dim_t *d, int32_t n, double time)
-{
-    if (n == 0)
-        return (mc_tune_pieces_t){0, 0};
-    return (mc_tune_pieces_t){(double)d->fine / n, time / (d->extent - 1) / n};
-}
-
 /* The limit lies halfway between the longer time and the sum: both may share a core or a switch. */
 static bool has_own_wire(const tuner_t *t, dim_t *d)
 {
@@ -84,22 +52,6 @@ static bool has_own_wire(const tuner_t *t, dim_t *d)
     return mc_series_median(&d->both) < fmax(large, inner) + fmin(large, inner) / 2;
 }
 
-/* `own`: seconds of the ranks for a piece. */
-static mc_estimate_t header(const dim_t *d, double own)
-{
-    const mc_series_t *const coarse = &d->series[mc_tuner_coarse(d)], *const fine =
-                                                                          &d->series[FINE_ALONE];
-    const int32_t n_coarse = mc_tuner_pieces(d, d->fine),
-                  n_fine = mc_tuner_cut(d->fine, FINE_BYTES);
-    mc_series_t bytes = {0};
-    for (int32_t i = 0; d->fine && i < coarse->n && i < fine->n; i++) {
-        const mc_tune_pieces_t large = pieces(d, n_coarse, coarse->time[i]),
-                               small = pieces(d, n_fine, fine->time[i]);
-        mc_series_keep(&bytes, mc_tune_header(&large, &small, own));
-    }
-    return mc_series_estimate(&bytes);
-}
-
 mc_seen_t mc_tuner_seen(const tuner_t *t, dim_t *d)
 {
     double time[SERIES];
@@ -108,12 +60,10 @@ mc_seen_t mc_tuner_seen(const tuner_t *t, dim_t *d)
     mc_seen_t seen = {.ranks = meshcoll_size(t->whole),
                       .lines = d->lines,
                       .row = in_row(d, time[SMALL_ALL], time[ROW_ALL]),
-                      .incast = incast(d),
                       .together = slope(d, time[QUARTER_ALL], time[LARGE_ALL]),
                       .window = d->pulled ? 0 : (double)d->line->window,
                       .own_wire = has_own_wire(t, d),
-                      .bytes = d->bytes,
-                      .piece = (double)d->bytes / mc_tuner_pieces(d, d->bytes)};
+                      .bytes = d->bytes};
     seen.alone = d->lines > 1 ? slope(d, time[QUARTER_ALONE], time[LARGE_ALONE]) : seen.together;
     return seen;
 }
@@ -148,19 +98,6 @@ static void see_small(const tuner_t *t, const mc_mesh_t *mesh, mc_tuning_t *tuni
     free(by_round);
 }
 
-/* Headers, once the time of the ranks for a message is known. */
-static void see_headers(const tuner_t *t, const mc_mesh_t *mesh, mc_tuning_t *tuning)
-{
-    for (int32_t d = 0, i = 0; d < mesh->ndims; d++) {
-        mc_seen_t *const seen = &tuning->dim[d];
-        if (mesh->dim[d].extent == 1)
-            continue;
-        const double alpha = mc_tune_alpha(seen->alpha, seen->cpu.value, seen->row);
-        const double own = mc_tune_gap(seen, alpha) + seen->cpu.value * seen->ranks / seen->lines;
-        seen->header = header(t->dim[i++], own);
-    }
-}
-
 /* The difference of the bursts of both sizes; its number is that of rounds, not of shots. */
 static mc_estimate_t burst(const tuner_t *t)
 {
@@ -173,6 +110,5 @@ static mc_estimate_t burst(const tuner_t *t)
 void mc_tuner_see_messages(const tuner_t *t, const mc_mesh_t *mesh, mc_tuning_t *tuning)
 {
     see_small(t, mesh, tuning);
-    see_headers(t, mesh, tuning);
     tuning->burst = burst(t);
 }

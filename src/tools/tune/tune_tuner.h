@@ -9,24 +9,19 @@ enum {
     ROW_MESSAGES = 128,          /* segments without dependencies on each other */
     LEAST_LARGE_BYTES = 1 << 20, /* traffic shapers and buffers let short bursts pass faster */
     MOST_BYTES = 32 << 20,       /* of all blocks of a line */
-    FINE_BYTES = 4 << 10,        /* of a small piece, to measure the overhead per piece */
     RARE_BYTES = 128 << 10,      /* of a piece where the receivers limit their senders */
     SUM_BYTES = 1 << 20,         /* of a vector that is reduced in memory */
     BURST_SHOTS = 12 /* per round; after two the initial credit of a shaper is used up */
 };
-/* Three message sizes, a sequence of small messages and two sizes of pieces; on one line or on
- * all lines. */
-typedef enum { SMALL, ROW, QUARTER, LARGE, FROM_ALL, COARSE, FINE, REQUESTS } size_index_t;
+/* Three message sizes and a sequence of small messages; on one line or on all lines. */
+typedef enum { SMALL, ROW, QUARTER, LARGE, REQUESTS } size_index_t;
 typedef enum {
     SMALL_ALL,
     ROW_ALL,
     QUARTER_ALL,
     LARGE_ALL,
-    FROM_ALL_ALL,
     QUARTER_ALONE,
     LARGE_ALONE,
-    COARSE_ALONE,
-    FINE_ALONE,
     SERIES
 } series_index_t;
 /* One dimension, and this rank's line in it. */
@@ -37,10 +32,7 @@ typedef struct {
     bool among_alone; /* is this the line of its box that runs when one line runs? */
     meshcoll_t *line;
     char *buffer;
-    size_t bytes; /* of the large message */
-    /* bytes sent in small pieces, on a wire; 0 otherwise. One line per box sends them: where
-     * several share a port, small messages are merged into packets. */
-    size_t fine;
+    size_t bytes;                          /* of the large message */
     meshcoll_request_t *request[REQUESTS]; /* NULL: not sent */
     mc_series_t series[SERIES];
     mc_series_t
@@ -72,13 +64,10 @@ typedef struct {
 
 /* Into how many pieces a message of the dimension is cut. */
 int32_t mc_tuner_pieces(const dim_t *d, size_t bytes);
-int32_t mc_tuner_cut(size_t bytes, size_t piece);
-/* The series of large pieces that compares with FINE_ALONE. */
-series_index_t mc_tuner_coarse(const dim_t *d);
 
-/* What the series of a dimension say, but alpha, cpu and header. */
+/* What the series of a dimension say, but alpha and cpu. */
 mc_seen_t mc_tuner_seen(const tuner_t *t, dim_t *d);
-/* Adds alpha, cpu and header of all dimensions, and the burst. */
+/* Adds alpha and cpu of all dimensions, and the burst. */
 void mc_tuner_see_messages(const tuner_t *t, const mc_mesh_t *mesh, mc_tuning_t *tuning);
 
 #endif
