@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Files stay under 600 lines and look as .clang-format says; numbers are read and printed in the C locale.
+# Files stay under 600 lines and look as .clang-format says; numbers are read and printed in the C locale; pages and
+# comments name files that are there.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -58,6 +59,8 @@ if grep -nE '\b(strto(d|f|ld)|ato(f|l?d)|std::sto(d|f|ld))\(|sscanf\([^;]*%[0-9]
     echo "style: read and print these numbers by mc_number_read and mc_number_print (src/base/number.h)"
     failed=1
 fi
+
+scripts/check-docs.py || failed=1
 
 [ $failed -eq 0 ] && echo "style: ${#files[@]} files, all well"
 exit $failed
