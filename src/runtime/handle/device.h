@@ -1,6 +1,6 @@
 /*
  * GPUs, as the runtime knows them: one table, as a transport is. src/gpu fills it in. What it keeps of a mesh and of a
- * job lies behind one pointer each (`gpu` in handle.h and shared.h), NULL until the first call on device memory.
+ * job lies behind one pointer each (`gpu` in handle.h and job.h), NULL until the first call on device memory.
  */
 #ifndef MC_HANDLE_DEVICE_H
 #define MC_HANDLE_DEVICE_H
