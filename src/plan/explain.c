@@ -130,9 +130,8 @@ static void add_line(const mc_plan_t *plan, uint32_t step, widths_t w, const uin
         text->at[--text->length] = '\0';
 }
 
-/* Reversed edges: the predecessors of step i are pred[off[i]…off[i + 1]), ascending. */
 typedef struct {
-    uint32_t *off, *pred;
+    uint32_t *off, *pred; /* as mc_plan_predecessors fills them */
 } preds_t;
 
 static void preds_free(preds_t *p)
@@ -143,31 +142,15 @@ static void preds_free(preds_t *p)
 
 static int preds_create(const mc_plan_t *plan, preds_t *preds)
 {
-    preds_t p = {.off = calloc((size_t)plan->n_steps + 2, sizeof *p.off),
+    preds_t p = {.off = malloc(((size_t)plan->n_steps + 2) * sizeof *p.off),
                  .pred = malloc(((size_t)plan->n_edges + 1) * sizeof *p.pred)};
     if (!p.off || !p.pred) {
         preds_free(&p);
         return mc_fail_memory("explaining a plan");
     }
-    uint32_t *const fill = p.off + 1; /* each entry ends as the offset of the next step */
-    for (uint32_t i = 0; i + 1 < plan->n_steps; i++)
-        fill[i + 1] = fill[i] + plan->n_pred[i];
-    for (uint32_t i = 0; i < plan->n_steps; i++)
-        for (uint32_t e = plan->succ_off[i]; e < plan->succ_off[i + 1]; e++)
-            p.pred[fill[plan->succ[e]]++] = i;
+    mc_plan_predecessors(plan, p.off, p.pred);
     *preds = p;
     return MESHCOLL_OK;
-}
-
-void mc_explain_step(const mc_plan_t *plan, uint32_t step, mc_text_t *text)
-{
-    preds_t p = {0};
-    if (preds_create(plan, &p)) {
-        add_line(plan, step, least, NULL, 0, text);
-        return;
-    }
-    add_line(plan, step, least, p.pred + p.off[step], p.off[step + 1] - p.off[step], text);
-    preds_free(&p);
 }
 
 static const char *holds_name(mc_holds_t holds)

@@ -8,9 +8,8 @@
 
 /* Prints the step alone, as errors quote it: "recv_reduce <- 5 in[4..7] -> out[4..7] #2". */
 void mc_explain_brief(const mc_step_t *step, mc_text_t *text);
-/* Prints a line: "3  recv_reduce  <- 5   in[4..7] -> out[4..7]  #2   after 0 1". */
-void mc_explain_step(const mc_plan_t *plan, uint32_t step, mc_text_t *text);
-/* Prints a header line, then the steps in aligned columns. ERR_NO_MEMORY. */
+/* Prints a header line, then the steps in aligned columns: "3  recv_reduce  <- 5   in[4..7] -> out[4..7]  #2   after
+ * 0 1". ERR_NO_MEMORY. */
 int mc_explain_plan(const mc_plan_t *plan, FILE *out);
 
 #endif

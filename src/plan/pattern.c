@@ -1,5 +1,5 @@
 /* Derives what steps wait for from the order in which they read and write chunks. */
-#include "plan/pattern.h"
+#include "plan/steps.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -35,20 +35,6 @@ typedef struct {
 static int space_index(uint8_t buffer)
 {
     return buffer == MC_SCRATCH ? SCRATCH_SPACE : USER_SPACE;
-}
-
-/* Makes room for one more element, by doubling. */
-static int grow(void **array, uint32_t *capacity, uint32_t n, size_t size)
-{
-    if (n < *capacity)
-        return MESHCOLL_OK;
-    const uint32_t wanted = *capacity ? 2 * *capacity : 64;
-    void *const grown = realloc(*array, wanted * size);
-    if (!grown)
-        return mc_fail_memory("sealing a plan");
-    *array = grown;
-    *capacity = wanted;
-    return MESHCOLL_OK;
 }
 
 static void bound_range(mc_bitmap_t *bound, mc_range_t r)
@@ -125,9 +111,10 @@ static int add_edge(sealing_t *s, uint32_t from, uint32_t to)
 {
     if (from == to || s->mark[from] == to + 1)
         return MESHCOLL_OK;
-    const int status = grow((void **)&s->edge, &s->edge_capacity, s->n_edges, sizeof *s->edge);
-    if (status)
-        return status;
+    edge_t *const edge = mc_grown(s->edge, s->n_edges, &s->edge_capacity, sizeof *edge);
+    if (!edge)
+        return mc_fail_memory("sealing a plan");
+    s->edge = edge;
     s->mark[from] = to + 1;
     s->edge[s->n_edges++] = (edge_t){from, to};
     return MESHCOLL_OK;
@@ -135,9 +122,12 @@ static int add_edge(sealing_t *s, uint32_t from, uint32_t to)
 
 static int read_cell(sealing_t *s, space_t *space, uint32_t cell, uint32_t step)
 {
-    int status = grow((void **)&s->pool, &s->pool_capacity, s->n_pool, sizeof *s->pool);
-    if (!status && space->writer[cell] != NONE)
-        status = add_edge(s, space->writer[cell], step);
+    reader_t *const pool = mc_grown(s->pool, s->n_pool, &s->pool_capacity, sizeof *pool);
+    if (!pool)
+        return mc_fail_memory("sealing a plan");
+    s->pool = pool;
+    const int status =
+        space->writer[cell] == NONE ? MESHCOLL_OK : add_edge(s, space->writer[cell], step);
     if (status)
         return status;
     s->pool[s->n_pool] = (reader_t){.step = step, .next = space->readers[cell]};

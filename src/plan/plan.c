@@ -7,6 +7,17 @@ void mc_plan_free(mc_plan_t *plan)
     free(plan);
 }
 
+void mc_plan_predecessors(const mc_plan_t *plan, uint32_t *off, uint32_t *pred)
+{
+    uint32_t *const fill = off + 1; /* each entry ends as the offset of the next step */
+    off[0] = fill[0] = 0;
+    for (uint32_t i = 0; i + 1 < plan->n_steps; i++)
+        fill[i + 1] = fill[i] + plan->n_pred[i];
+    for (uint32_t i = 0; i < plan->n_steps; i++)
+        for (uint32_t e = plan->succ_off[i]; e < plan->succ_off[i + 1]; e++)
+            pred[fill[plan->succ[e]]++] = i;
+}
+
 const char *mc_op_name(mc_op_t op)
 {
     static const char *const name[] = {"send", "recv",   "recv_reduce",

@@ -87,6 +87,10 @@ typedef struct {
 
 void mc_plan_free(mc_plan_t *plan); /* NULL is allowed */
 
+/* Reverses the edges: the predecessors of step i are pred[off[i]…off[i + 1]), ascending. `off` has room for n_steps + 2,
+ * `pred` for n_edges. */
+void mc_plan_predecessors(const mc_plan_t *plan, uint32_t *off, uint32_t *pred);
+
 /* The chunks of SCRATCH per chunk of the vector in one part; the chunks of a part; the number of
  * parts. */
 static inline uint32_t mc_plan_depth(const mc_plan_t *plan)

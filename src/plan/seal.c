@@ -5,8 +5,7 @@
  * segment is then analysed alone, and one whose steps equal those of an earlier segment on other
  * chunks reuses its dependencies: of many segments, one is analysed.
  */
-#include "plan/builder.h"
-#include "plan/pattern.h"
+#include "plan/steps.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* How the builder's files make steps of tiles; internal to src/plan. */
+/* How the builder's files make steps of tiles, and sealing derives what these wait for; internal to src/plan. */
 #ifndef MC_PLAN_STEPS_H
 #define MC_PLAN_STEPS_H
 
@@ -39,5 +39,20 @@ static inline void mc_each_range(mc_builder_t *b, int32_t peer, const mc_tile_t 
     mc_towards_t towards = mc_towards(b, peer);
     mc_tile_ranges(&b->head.layout, v, each, &towards);
 }
+
+/* Patterns: chunks that no step tells apart are one cell, so that time and memory grow with the number of steps, not of
+ * chunks. */
+
+/* Steps in program order, which stay the caller's; successors as in a plan. */
+typedef struct {
+    const mc_step_t *step;
+    uint32_t n, n_edges;
+    uint32_t *succ_off, *succ, *n_pred; /* one allocation */
+} mc_pattern_t;
+
+/* Fills in the successors of p->step, whose ranges lie in `chunks` chunks, or in `scratch` chunks
+ * of SCRATCH. mc_pattern_free also frees the outcome of a failure. */
+int mc_pattern_derive(mc_pattern_t *p, uint32_t chunks, uint32_t scratch);
+void mc_pattern_free(mc_pattern_t *p);
 
 #endif

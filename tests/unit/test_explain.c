@@ -70,27 +70,6 @@ Test(explain, brief_names_op_peer_chunks_and_ordinal)
     }
 }
 
-Test(explain, step_is_one_line_with_what_it_waits_for)
-{
-    mc_plan_t *const plan =
-        plan_of("box=2,gpu=3", MESHCOLL_GATHER, 4, "gather:mst(gpu) gather:mst(box)", 1);
-    const char *const lines[] = {
-        "  0  recv         <- 0   scratch[0]  #0",
-        "  1  recv         <- 2   scratch[2]  #0",
-        "  2  copy                in[1] -> scratch[1]",
-        "  3  send         -> 4   scratch[0..2]  #0   after 0 1 2",
-    };
-    cr_assert_eq(plan->n_steps, MC_COUNT(lines));
-    for (uint32_t i = 0; i < plan->n_steps; i++) {
-        char buffer[128];
-        mc_text_t text = mc_text(buffer, sizeof buffer);
-        mc_explain_step(plan, i, &text);
-        cr_expect_str_eq(buffer, lines[i]);
-        cr_expect_eq(text.length, strlen(lines[i]));
-    }
-    mc_plan_free(plan);
-}
-
 Test(explain, plan_has_a_header_and_aligned_columns)
 {
     mc_plan_t *const plan =

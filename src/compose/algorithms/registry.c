@@ -1,12 +1,22 @@
 #include "compose/algorithms/registry.h"
 
-#include "compose/algorithms/composite.h"
 #include "direct/direct.h"
 #include "doubling/doubling.h"
 #include "mst/mst.h"
 #include "ring/ring.h"
 
 #include <string.h>
+
+/* Made of two others, for users who know their textbook names. Chan et al. 2007, §6. */
+static mc_tile_t long_bcast(mc_builder_t *b, mc_line_t l, mc_tile_t v)
+{
+    return mc_ring_allgather(b, l, mc_mst_scatter(b, l, v));
+}
+
+static mc_tile_t long_reduce(mc_builder_t *b, mc_line_t l, mc_tile_t v)
+{
+    return mc_mst_gather(b, l, mc_ring_reduce_scatter(b, l, v));
+}
 
 /* clang-format off */
 const mc_algorithm_t mc_algorithms[] = {
@@ -15,13 +25,13 @@ const mc_algorithm_t mc_algorithms[] = {
     {MESHCOLL_BCAST,          "chain",    mc_chain_bcast,             mc_cost_chain_bcast,             false, false, false, MC_ALIGNED_NEVER,  MC_FAN_CHAIN,   false},
     {MESHCOLL_BCAST,          "star",     mc_star_bcast,              mc_cost_star_bcast,              false, false, false, MC_ALIGNED_NEVER,  MC_FAN_OUT_ALL, false},
     {MESHCOLL_BCAST,          "edst",     mc_edst_bcast,              mc_cost_edst_bcast,              true,  false, false, MC_ALIGNED_NEVER,  MC_FAN_CHAIN,   true},
-    {MESHCOLL_BCAST,          "long",     mc_long_bcast,              mc_cost_long_bcast,              true,  true,  false, MC_ALIGNED_NEVER,  MC_FAN_NONE,    false},
+    {MESHCOLL_BCAST,          "long",     long_bcast,                 mc_cost_long_bcast,              true,  true,  false, MC_ALIGNED_NEVER,  MC_FAN_NONE,    false},
     {MESHCOLL_REDUCE,         "mst",      mc_mst_reduce,              mc_cost_mst_reduce,              false, false, true,  MC_ALIGNED_POWERS, MC_FAN_IN_LOG,  false},
     {MESHCOLL_REDUCE,         "chain",    mc_chain_reduce,            mc_cost_chain_reduce,            false, false, false, MC_ALIGNED_NEVER,  MC_FAN_CHAIN,   false},
     {MESHCOLL_REDUCE,         "star",     mc_star_reduce,             mc_cost_star_reduce,             false, false, true,  MC_ALIGNED_TWO,    MC_FAN_IN_ALL,  false},
     {MESHCOLL_REDUCE,         "aligned",  mc_mst_reduce_aligned,      mc_cost_mst_reduce_aligned,      false, false, true,  MC_ALIGNED_ANY,    MC_FAN_IN_LOG,  false},
     {MESHCOLL_REDUCE,         "edst",     mc_edst_reduce,             mc_cost_edst_reduce,             true,  false, false, MC_ALIGNED_NEVER,  MC_FAN_CHAIN,   true},
-    {MESHCOLL_REDUCE,         "long",     mc_long_reduce,             mc_cost_long_reduce,             true,  true,  false, MC_ALIGNED_NEVER,  MC_FAN_NONE,    false},
+    {MESHCOLL_REDUCE,         "long",     long_reduce,                mc_cost_long_reduce,             true,  true,  false, MC_ALIGNED_NEVER,  MC_FAN_NONE,    false},
     {MESHCOLL_SCATTER,        "mst",      mc_mst_scatter,             mc_cost_mst_scatter,             true,  false, false, MC_ALIGNED_NEVER,  MC_FAN_OUT_LOG, false},
     {MESHCOLL_SCATTER,        "star",     mc_star_scatter,            mc_cost_star_scatter,            true,  false, false, MC_ALIGNED_NEVER,  MC_FAN_OUT_ALL, false},
     {MESHCOLL_GATHER,         "mst",      mc_mst_gather,              mc_cost_mst_scatter,             true,  false, false, MC_ALIGNED_NEVER,  MC_FAN_IN_LOG,  false},

@@ -96,18 +96,6 @@ static int check_edges(const hazards_t *h)
     return MESHCOLL_OK;
 }
 
-static void turn_edges(const hazards_t *h)
-{
-    const mc_plan_t *const plan = h->plan;
-    uint32_t *const fill = h->pred_off + 1; /* each entry ends as the offset of the next step */
-    h->pred_off[0] = fill[0] = 0;
-    for (uint32_t i = 0; i + 1 < plan->n_steps; i++)
-        fill[i + 1] = fill[i] + plan->n_pred[i];
-    for (uint32_t i = 0; i < plan->n_steps; i++)
-        for (uint32_t e = plan->succ_off[i]; e < plan->succ_off[i + 1]; e++)
-            h->pred[fill[plan->succ[e]]++] = i;
-}
-
 /* Does a path of edges lead from `early` to `late`? */
 static bool leads_to(hazards_t *h, uint32_t early, uint32_t late)
 {
@@ -263,7 +251,7 @@ static int check_rank(hazards_t *h, const mc_plan_t *plan)
     int status = check_edges(h);
     if (status)
         return status;
-    turn_edges(h);
+    mc_plan_predecessors(plan, h->pred_off, h->pred);
     h->n_pool = h->searches = 0;
     memset(h->mark, 0, (size_t)plan->n_steps * sizeof *h->mark);
     memset(h->seen, 0, (size_t)plan->n_steps * sizeof *h->seen);

@@ -50,6 +50,22 @@ static void runs_free(runs_t *r)
     mc_machine_destroy(r->machine);
 }
 
+/* Gives each message a slot of its own: any number may be in flight. */
+static int lay_out_post(runs_t *r)
+{
+    const mc_match_t *const match = r->match;
+    size_t end = 0;
+    r->letter = malloc(((size_t)match->n_steps + 1) * sizeof *r->letter);
+    for (uint32_t i = 0; r->letter && i < match->n_steps; i++) {
+        const mc_step_t *const s = mc_match_step(r->world, match, i);
+        r->letter[i] = end;
+        if (mc_op_sends((mc_op_t)s->op))
+            end += (size_t)s->run * s->nrun;
+    }
+    r->post = malloc((end + 1) * sizeof *r->post);
+    return r->letter && r->post ? MESHCOLL_OK : mc_fail_memory("the messages of a world");
+}
+
 static int runs_create(const mc_world_t *world, const mc_match_t *match, runs_t *runs)
 {
     runs_t r = {.world = world, .match = match};
@@ -67,9 +83,13 @@ static int runs_create(const mc_world_t *world, const mc_match_t *match, runs_t 
     r.met = calloc(ranks, sizeof *r.met);
     r.waits = malloc((steps + 1) * sizeof *r.waits);
     r.ready = malloc((steps + 1) * sizeof *r.ready);
-    if (!r.final || !r.known || !r.ranks || !r.met || !r.waits || !r.ready) {
+    if (!r.final || !r.known || !r.ranks || !r.met || !r.waits || !r.ready)
+        status = mc_fail_memory("verifying a world");
+    if (!status)
+        status = lay_out_post(&r);
+    if (status) {
         runs_free(&r);
-        return mc_fail_memory("verifying a world");
+        return status;
     }
     *runs = r;
     return MESHCOLL_OK;
@@ -259,8 +279,10 @@ static int compare_finals(const runs_t *r, const char *which)
 
 /* A copy onto an equal value is useless work and fails. Exception: an alltoall of four or more
  * phases may return to one half of SCRATCH what a rank kept through two of them. */
-static int check_copy(const runs_t *r, int32_t rank, uint32_t step)
+static int check_copy(const runs_t *r, uint32_t numbered)
 {
+    const int32_t rank = r->match->rank[numbered];
+    const uint32_t step = mc_match_index(r->match, numbered);
     const mc_plan_t *const plan = r->world->plan[rank];
     const mc_step_t *const s = &plan->step[step];
     const mc_buffer_t src = (mc_buffer_t)s->src, dst = (mc_buffer_t)s->dst;
@@ -280,16 +302,17 @@ static int check_copy(const runs_t *r, int32_t rank, uint32_t step)
     return MESHCOLL_OK;
 }
 
-static int run_one(const runs_t *r, uint32_t step)
+static int run_step(const runs_t *r, uint32_t step)
 {
-    const mc_match_t *const match = r->match;
-    const int32_t rank = match->rank[step];
-    const uint32_t index = mc_match_index(match, step), recv = match->partner[step];
-    if (recv != MC_NO_STEP)
-        return mc_machine_message(r->machine, rank, index, match->rank[recv],
-                                  mc_match_index(match, recv));
-    const int status = r->in_place ? MESHCOLL_OK : check_copy(r, rank, index);
-    return status ? status : mc_machine_local(r->machine, rank, index);
+    const int32_t rank = r->match->rank[step];
+    const uint32_t index = mc_match_index(r->match, step);
+    const mc_op_t op = (mc_op_t)r->world->plan[rank]->step[index].op;
+    if (mc_op_sends(op))
+        return mc_machine_send(r->machine, rank, index, r->post + r->letter[step]);
+    if (mc_op_receives(op))
+        return mc_machine_recv(r->machine, rank, index,
+                               r->post + r->letter[r->match->partner[step]]);
+    return mc_machine_local(r->machine, rank, index);
 }
 
 static void start(runs_t *r, bool in_place)
@@ -302,8 +325,14 @@ static int run_fixed(runs_t *r, const uint32_t *order, uint32_t n, bool in_place
 {
     int status = MESHCOLL_OK;
     start(r, in_place);
-    for (uint32_t i = 0; i < n && !status; i++)
-        status = run_one(r, order[i]);
+    for (uint32_t i = 0; i < n && !status; i++) {
+        const uint32_t recv = r->match->partner[order[i]];
+        status = recv == MC_NO_STEP && !in_place ? check_copy(r, order[i]) : MESHCOLL_OK;
+        if (!status)
+            status = run_step(r, order[i]);
+        if (!status && recv != MC_NO_STEP)
+            status = run_step(r, recv);
+    }
     if (status)
         return status;
     return in_place ? compare_finals(r, "between in place and out of place") : check_finals(r);
@@ -317,22 +346,6 @@ static uint32_t random_below(runs_t *r, uint32_t n)
     r->random ^= r->random >> 27;
     const uint32_t high = (uint32_t)((r->random * UINT64_C(0x2545f4914f6cdd1d)) >> 32);
     return (uint32_t)(((uint64_t)high * n) >> 32);
-}
-
-/* Gives each message a slot of its own: any number may be in flight. */
-static int lay_out_post(runs_t *r)
-{
-    const mc_match_t *const match = r->match;
-    size_t end = 0;
-    r->letter = malloc(((size_t)match->n_steps + 1) * sizeof *r->letter);
-    for (uint32_t i = 0; r->letter && i < match->n_steps; i++) {
-        const mc_step_t *const s = mc_match_step(r->world, match, i);
-        r->letter[i] = end;
-        if (mc_op_sends((mc_op_t)s->op))
-            end += (size_t)s->run * s->nrun;
-    }
-    r->post = malloc((end + 1) * sizeof *r->post);
-    return r->letter && r->post ? MESHCOLL_OK : mc_fail_memory("the messages of a world");
 }
 
 /* Collects the steps that wait for nothing; a receive also waits for its send. */
@@ -350,19 +363,6 @@ static uint32_t first_ready(const runs_t *r)
         }
     }
     return n;
-}
-
-static int run_alone(const runs_t *r, uint32_t step)
-{
-    const int32_t rank = r->match->rank[step];
-    const uint32_t index = mc_match_index(r->match, step);
-    const mc_op_t op = (mc_op_t)r->world->plan[rank]->step[index].op;
-    if (mc_op_sends(op))
-        return mc_machine_send(r->machine, rank, index, r->post + r->letter[step]);
-    if (mc_op_receives(op))
-        return mc_machine_recv(r->machine, rank, index,
-                               r->post + r->letter[r->match->partner[step]]);
-    return mc_machine_local(r->machine, rank, index);
 }
 
 static uint32_t release_after(const runs_t *r, uint32_t step, uint32_t n_ready)
@@ -387,7 +387,7 @@ static int run_random(runs_t *r, bool in_place)
         const uint32_t pick = random_below(r, n_ready);
         const uint32_t step = r->ready[pick];
         r->ready[pick] = r->ready[--n_ready];
-        const int status = run_alone(r, step);
+        const int status = run_step(r, step);
         if (status)
             return status;
         n_ready = release_after(r, step, n_ready);
@@ -415,8 +415,6 @@ static int run_all(runs_t *r, const mc_verify_options_t *options)
         status = run_fixed(r, r->ready, n, false);
     if (!status && in_place_too)
         status = run_fixed(r, r->ready, n, true);
-    if (!status && options->random_orders > 0)
-        status = lay_out_post(r);
     r->random = options->seed * 2 + 1; /* the generator must not start from 0 */
     for (uint32_t i = 0; i < options->random_orders && !status; i++) {
         status = run_random(r, false);

@@ -38,7 +38,6 @@ struct mc_machine {
     uint32_t n_sums, sum_capacity;
     entry_t *table; /* open addressing */
     uint32_t table_capacity;
-    mc_value_t *message; /* room for the largest step */
 };
 
 static uint32_t cells_of(const mc_plan_t *plan, mc_holds_t holds)
@@ -48,30 +47,17 @@ static uint32_t cells_of(const mc_plan_t *plan, mc_holds_t holds)
     return holds == MC_HOLDS_HOME ? plan->layout.segments : 0;
 }
 
-static uint32_t longest_step(const mc_plan_t *plan)
+/* Assigns each rank its cells. */
+static void lay_out(mc_machine_t *m)
 {
-    uint32_t longest = 0;
-    for (uint32_t i = 0; i < plan->n_steps; i++) {
-        const uint32_t n = plan->step[i].run * plan->step[i].nrun;
-        longest = n > longest ? n : longest;
-    }
-    return longest;
-}
-
-/* Assigns each rank its cells; *longest: chunks of the largest step of all. */
-static void lay_out(mc_machine_t *m, uint32_t *longest)
-{
-    *longest = 0;
     for (int32_t r = 0; r < m->n_ranks; r++) {
         const mc_plan_t *const plan = m->plan[r];
-        const uint32_t n = longest_step(plan);
         m->place[r].out = m->n_cells;
         m->place[r].scratch = m->n_cells += cells_of(plan, plan->out);
         for (uint32_t side = 0; side < plan->layout.sides; side++)
             m->place[r].home[side] =
                 mc_layout_home(&plan->layout, r, side) % plan->layout.per_segment;
         m->n_cells += plan->n_scratch;
-        *longest = n > *longest ? n : *longest;
     }
 }
 
@@ -85,7 +71,6 @@ int mc_machine_create(const mc_world_t *world, bool in_place, mc_machine_t **mac
                        "a world of %d ranks and %u chunks: at most 2^31 chunks in all are traced",
                        world->n_ranks, n_chunks);
     mc_machine_t *const m = calloc(1, sizeof *m);
-    uint32_t longest = 0;
     if (!m)
         return mc_fail_memory("the machine of a world");
     m->plan = world->plan;
@@ -94,12 +79,11 @@ int mc_machine_create(const mc_world_t *world, bool in_place, mc_machine_t **mac
     m->n_leaves = (uint32_t)n_leaves;
     m->place = calloc((size_t)m->n_ranks, sizeof *m->place);
     if (m->place)
-        lay_out(m, &longest);
+        lay_out(m);
     m->cell = malloc((m->n_cells + 1) * sizeof *m->cell);
     m->table_capacity = TABLE;
     m->table = calloc(m->table_capacity, sizeof *m->table);
-    m->message = malloc(((size_t)longest + 1) * sizeof *m->message);
-    if (!m->place || !m->cell || !m->table || !m->message) {
+    if (!m->place || !m->cell || !m->table) {
         mc_machine_destroy(m);
         return mc_fail_memory("the machine of a world");
     }
@@ -112,7 +96,6 @@ void mc_machine_destroy(mc_machine_t *m)
 {
     if (!m)
         return;
-    free(m->message);
     free(m->table);
     free(m->sum);
     free(m->cell);
@@ -248,19 +231,15 @@ static int grow_table(mc_machine_t *m)
 
 static int grow_sums(mc_machine_t *m)
 {
-    if (m->n_sums < m->sum_capacity)
-        return MESHCOLL_OK;
     const uint32_t most = UINT32_MAX / 4;
-    const uint32_t capacity = m->sum_capacity ? 2 * m->sum_capacity : 256;
     if (m->n_sums >= most)
         return mc_fail(
             MESHCOLL_ERR_UNSUPPORTED,
             "the plans of all ranks make more than 2^30 different sums, and cannot be verified");
-    sum_t *const sum = realloc(m->sum, capacity * sizeof *sum);
+    sum_t *const sum = mc_grown(m->sum, m->n_sums, &m->sum_capacity, sizeof *sum);
     if (!sum)
         return mc_fail_memory("the sums of a world");
     m->sum = sum;
-    m->sum_capacity = capacity;
     return MESHCOLL_OK;
 }
 
@@ -434,10 +413,4 @@ int mc_machine_send(mc_machine_t *m, int32_t rank, uint32_t step, mc_value_t *me
 int mc_machine_recv(mc_machine_t *m, int32_t rank, uint32_t step, const mc_value_t *message)
 {
     return run_step(m, rank, step, message);
-}
-
-int mc_machine_message(mc_machine_t *m, int32_t from, uint32_t send, int32_t to, uint32_t recv)
-{
-    const int status = mc_machine_send(m, from, send, m->message);
-    return status ? status : mc_machine_recv(m, to, recv, m->message);
 }

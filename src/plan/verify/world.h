@@ -44,12 +44,11 @@ bool mc_value_operands(const mc_machine_t *m, mc_value_t value, mc_value_t *left
 
 /*
  * Run one step; `step` is its index in the rank's plan. A message is a send at one rank, then a
- * receive at another, or both at once. The operands of a sum are in the order of mc_op_t, or the
+ * receive at another. The operands of a sum are in the order of mc_op_t, or the
  * message comes first with MC_MESSAGE_FIRST. ERR_PLAN with a sentence when a step reads a chunk
  * without a value or accesses one outside its buffers.
  */
 int mc_machine_local(mc_machine_t *m, int32_t rank, uint32_t step);
-int mc_machine_message(mc_machine_t *m, int32_t from, uint32_t send, int32_t to, uint32_t recv);
 /* `message`: one value per chunk of the step. */
 int mc_machine_send(mc_machine_t *m, int32_t rank, uint32_t step, mc_value_t *message);
 int mc_machine_recv(mc_machine_t *m, int32_t rank, uint32_t step, const mc_value_t *message);

@@ -1,7 +1,5 @@
 #include "runtime/element/kernels.h"
 
-#include "runtime/element/kernel_sets.h"
-
 #include <stdatomic.h>
 
 const mc_kernels_t *const mc_kernels[] = {

@@ -23,6 +23,13 @@ typedef struct {
     mc_scale_t divide[MESHCOLL_DATATYPES]; /* of datatypes that have an average; else NULL */
 } mc_kernels_t;
 
+/* The sets, and the processors they are compiled for. */
+#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
+#define MC_HAS_X86_KERNELS 1
+extern const mc_kernels_t mc_kernels_avx2, mc_kernels_avx512;
+#endif
+extern const mc_kernels_t mc_kernels_baseline;
+
 /* In ascending order of preference; index 0 runs everywhere. */
 extern const mc_kernels_t *const mc_kernels[];
 extern const int mc_n_kernels;

@@ -3,7 +3,7 @@
  * which is converted by arithmetic. The other kernels are AVX2's, as a core that has not used
  * 512-bit vectors for a while runs slowly at first, copies included.
  */
-#include "runtime/element/kernel_sets.h"
+#include "runtime/element/kernels.h"
 
 #ifdef MC_HAS_X86_KERNELS
 #include <cpuid.h>
@@ -31,14 +31,9 @@ static bool runs_here(void)
 #define NARROW_END   TARGET_END
 #endif
 
-#define SET           mc_kernels_avx512
-#define SET_NAME      "avx512"
-#define HALF_LANES    8
-#define HALF_LOAD(at) _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(at)))
-#define HALF_STORE(at, v) \
-    _mm_storeu_si128((__m128i *)(at), _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT))
-#define HALF_SUM(a, b)  _mm256_add_ps(a, b)
-#define HALF_PROD(a, b) _mm256_mul_ps(a, b)
+#define SET      mc_kernels_avx512
+#define SET_NAME "avx512"
+#define HALF_VECTORS
 
 TARGET("avx2,f16c")
 #include "runtime/element/kernels_body.h"

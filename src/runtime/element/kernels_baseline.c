@@ -1,5 +1,5 @@
 /* Kernels for the architecture's baseline: SSE2, NEON, … */
-#include "runtime/element/kernel_sets.h"
+#include "runtime/element/kernels.h"
 
 static bool runs_here(void)
 {

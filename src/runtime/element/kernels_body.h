@@ -1,7 +1,6 @@
 /*
  * The kernels, included once per instruction set. The includer defines SET, the table's name, and
- * SET_NAME, its text; where the set converts float16, also HALF_LANES and HALF_LOAD, HALF_STORE,
- * HALF_SUM and HALF_PROD, which work on HALF_LANES numbers at once.
+ * SET_NAME, its text; where it converts float16 by vectors of AVX2 and F16C, also HALF_VECTORS.
  */
 #include "runtime/element/narrow.h"
 #include "runtime/element/operators.h"
@@ -118,7 +117,11 @@ FLOAT(float64, double)
     NARROW_MATH(name##_prod, name, type, PROD) \
     NARROW_REST(name, type)
 
-#ifdef HALF_LANES
+#ifdef HALF_VECTORS
+enum { HALF_LANES = 8 };
+#define HALF_LOAD(at) _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(at)))
+#define HALF_STORE(at, v) \
+    _mm_storeu_si128((__m128i *)(at), _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT))
 #define HALF_MATH(name, OP, VECTOR_OP)                                        \
     NARROW_MATH(name##_rest, float16, uint16_t, OP)                           \
     static void name(void *dst, const void *a, const void *b, size_t n)       \
@@ -130,8 +133,8 @@ FLOAT(float64, double)
             HALF_STORE(d + i, VECTOR_OP(HALF_LOAD(x + i), HALF_LOAD(y + i))); \
         name##_rest(d + i, x + i, y + i, n - i);                              \
     }
-HALF_MATH(float16_sum, SUM, HALF_SUM)
-HALF_MATH(float16_prod, PROD, HALF_PROD)
+HALF_MATH(float16_sum, SUM, _mm256_add_ps)
+HALF_MATH(float16_prod, PROD, _mm256_mul_ps)
 #else
 NARROW_MATH(float16_sum, float16, uint16_t, SUM)
 NARROW_MATH(float16_prod, float16, uint16_t, PROD)
