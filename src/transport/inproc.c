@@ -22,31 +22,31 @@ typedef struct {
     char why[160];            /* of a failed one */
     mc_peer_t **peers;
     mc_listener_t listener;
-} seat_t;
+} rank_t;
 
 typedef struct hub {
     int32_t n, n_open;
     mc_hashed_t *spare; /* halves */
-    seat_t seat[];
+    rank_t at[];        /* by rank */
 } hub_t;
 
-static seat_t *seat_of(mc_transport_t *t)
+static rank_t *rank_of(mc_transport_t *t)
 {
-    return (seat_t *)t;
+    return (rank_t *)t;
 }
 
 static int inproc_connect(mc_transport_t *t, int32_t rank, const void *address, mc_peer_t **peer)
 {
     (void)address;
-    seat_t *const seat = seat_of(t);
-    if (!seat->peers[rank]) {
+    rank_t *const me = rank_of(t);
+    if (!me->peers[rank]) {
         mc_peer_t *const fresh = malloc(sizeof *fresh);
         if (!fresh)
             return mc_fail_memory("a connection");
         *fresh = (mc_peer_t){.transport = t, .rank = rank};
-        seat->peers[rank] = fresh;
+        me->peers[rank] = fresh;
     }
-    *peer = seat->peers[rank];
+    *peer = me->peers[rank];
     return MESHCOLL_OK;
 }
 
@@ -77,7 +77,7 @@ static int add_half(hub_t *hub, mc_hash_t *list, const mc_message_t *message, mc
     return MESHCOLL_IN_PROGRESS;
 }
 
-static int add_header(seat_t *to, const mc_message_t *message, mc_io_t *io, int32_t rank)
+static int add_header(rank_t *to, const mc_message_t *message, mc_io_t *io, int32_t rank)
 {
     half_t *const half = take_spare(to->hub);
     if (!half)
@@ -113,10 +113,10 @@ static int settle(hub_t *hub, half_t *other, int status)
 {
     mc_io_t *const io = other->io;
     mc_io_queue_t *const q = io->finished;
-    seat_t *const seat = &hub->seat[other->rank];
+    rank_t *const me = &hub->at[other->rank];
     if (status < 0)
-        snprintf(seat->why, sizeof seat->why, "%s", meshcoll_last_error());
-    io->finished = &seat->completed;
+        snprintf(me->why, sizeof me->why, "%s", meshcoll_last_error());
+    io->finished = &me->completed;
     mc_io_finish(io, status);
     io->finished = q;
     return_half(hub, other);
@@ -125,7 +125,7 @@ static int settle(hub_t *hub, half_t *other, int status)
 
 static int inproc_send(mc_peer_t *peer, const mc_message_t *message, mc_io_t *io)
 {
-    seat_t *const me = seat_of(peer->transport), *const to = &me->hub->seat[peer->rank];
+    rank_t *const me = rank_of(peer->transport), *const to = &me->hub->at[peer->rank];
     if (mc_tag_is_header(message->tag))
         return add_header(to, message, io, me->rank);
     half_t *const half = (half_t *)mc_hash_take(&to->awaited, message->tag);
@@ -136,36 +136,31 @@ static int inproc_send(mc_peer_t *peer, const mc_message_t *message, mc_io_t *io
 
 static int inproc_recv(mc_peer_t *peer, const mc_message_t *message, mc_io_t *io)
 {
-    seat_t *const me = seat_of(peer->transport);
+    rank_t *const me = rank_of(peer->transport);
     half_t *const half = (half_t *)mc_hash_take(&me->sent, message->tag);
     if (!half)
         return add_half(me->hub, &me->awaited, message, io, me->rank);
     return settle(me->hub, half, move_bytes(message, &half->message, peer->rank));
 }
 
-static uint32_t hear(seat_t *seat)
+static uint32_t handle_headers(rank_t *me)
 {
     uint32_t n = 0;
-    for (half_t *half; (half = (half_t *)seat->headers.first); n++) {
-        if (!seat->listener.hear(seat->listener.context, half->message.tag, half->message.span->at))
+    for (half_t *half; (half = (half_t *)me->headers.first); n++) {
+        if (!me->listener.handle(me->listener.context, half->message.tag, half->message.span->at))
             break;
-        seat->headers.first = half->by_tag.next;
-        settle(seat->hub, half, MESHCOLL_OK);
+        me->headers.first = half->by_tag.next;
+        settle(me->hub, half, MESHCOLL_OK);
     }
     return n;
 }
 
 static uint32_t inproc_progress(mc_transport_t *t)
 {
-    uint32_t n = 0;
-    for (mc_io_t *io; (io = mc_io_pop(&seat_of(t)->completed)); n++)
-        mc_io_finish(io, io->status < 0 ? mc_fail(io->status, "%s", seat_of(t)->why) : io->status);
+    uint32_t n = rank_of(t)->listener.handle ? handle_headers(rank_of(t)) : 0;
+    for (mc_io_t *io; (io = mc_io_pop(&rank_of(t)->completed)); n++)
+        mc_io_finish(io, io->status < 0 ? mc_fail(io->status, "%s", rank_of(t)->why) : io->status);
     return n;
-}
-
-static uint32_t progress_and_hear(mc_transport_t *t)
-{
-    return hear(seat_of(t)) + inproc_progress(t);
 }
 
 static int inproc_arm(mc_transport_t *t)
@@ -193,12 +188,12 @@ static void free_halves(mc_hash_t *halves)
 static void hub_free(hub_t *hub)
 {
     for (int32_t i = 0; i < hub->n; i++) {
-        free_halves(&hub->seat[i].sent);
-        free_halves(&hub->seat[i].awaited);
-        free_list(hub->seat[i].headers.first);
-        for (int32_t k = 0; hub->seat[i].peers && k < hub->n; k++)
-            free(hub->seat[i].peers[k]);
-        free(hub->seat[i].peers);
+        free_halves(&hub->at[i].sent);
+        free_halves(&hub->at[i].awaited);
+        free_list(hub->at[i].headers.first);
+        for (int32_t k = 0; hub->at[i].peers && k < hub->n; k++)
+            free(hub->at[i].peers[k]);
+        free(hub->at[i].peers);
     }
     free_list(hub->spare);
     free(hub);
@@ -210,7 +205,7 @@ static bool is_of(const mc_hashed_t *half, const void *rank)
 }
 
 /* Removes what a rank has posted without a match. */
-static void drop_halves(hub_t *hub, seat_t *at, int32_t rank)
+static void drop_halves(hub_t *hub, rank_t *at, int32_t rank)
 {
     const mc_hashed_list_t headers = at->headers;
     mc_hashed_t *half;
@@ -235,7 +230,7 @@ static bool differs(const mc_hashed_t *e, const void *tag)
 
 static bool inproc_differs(mc_transport_t *t, uint64_t tag, uint64_t *other)
 {
-    const mc_hashed_t *const e = mc_hash_find(&seat_of(t)->sent, differs, &tag);
+    const mc_hashed_t *const e = mc_hash_find(&rank_of(t)->sent, differs, &tag);
     if (e)
         *other = e->key;
     return e;
@@ -243,53 +238,54 @@ static bool inproc_differs(mc_transport_t *t, uint64_t tag, uint64_t *other)
 
 static void inproc_abandon(mc_transport_t *t, const char *why)
 {
-    hub_t *const hub = seat_of(t)->hub;
+    hub_t *const hub = rank_of(t)->hub;
     (void)why;
     for (int32_t i = 0; i < hub->n; i++)
-        drop_halves(hub, &hub->seat[i], seat_of(t)->rank);
+        drop_halves(hub, &hub->at[i], rank_of(t)->rank);
 }
 
 static void inproc_close(mc_transport_t *t)
 {
-    hub_t *const hub = seat_of(t)->hub;
+    hub_t *const hub = rank_of(t)->hub;
     inproc_abandon(t, NULL);
     if (--hub->n_open == 0)
         hub_free(hub);
 }
 
-static int inproc_listen(mc_transport_t *t, const mc_listener_t *listener);
-
-#define OPS                                                                                       \
-    .connect = inproc_connect, .send = inproc_send, .recv = inproc_recv, .listen = inproc_listen, \
-    .arm = inproc_arm, .differs = inproc_differs, .abandon = inproc_abandon, .close = inproc_close
-static const mc_transport_ops_t inproc_ops = {OPS, .progress = inproc_progress};
-static const mc_transport_ops_t hearing_ops = {OPS, .progress = progress_and_hear};
-
 static int inproc_listen(mc_transport_t *t, const mc_listener_t *listener)
 {
-    seat_of(t)->listener = *listener;
-    t->ops = &hearing_ops;
+    rank_of(t)->listener = *listener;
     return MESHCOLL_OK;
 }
 
+static const mc_transport_ops_t inproc_ops = {.connect = inproc_connect,
+                                              .send = inproc_send,
+                                              .recv = inproc_recv,
+                                              .listen = inproc_listen,
+                                              .progress = inproc_progress,
+                                              .arm = inproc_arm,
+                                              .differs = inproc_differs,
+                                              .abandon = inproc_abandon,
+                                              .close = inproc_close};
+
 int mc_inproc_hub(int32_t n, mc_transport_t **transports)
 {
-    hub_t *const hub = calloc(1, sizeof *hub + (size_t)n * sizeof hub->seat[0]);
+    hub_t *const hub = calloc(1, sizeof *hub + (size_t)n * sizeof hub->at[0]);
     if (!hub)
         return mc_fail_memory("an inproc hub");
     hub->n = hub->n_open = n;
     for (int32_t i = 0; i < n; i++) {
-        seat_t *const seat = &hub->seat[i];
-        seat->transport = (mc_transport_t){.ops = &inproc_ops, .fd = -1};
-        seat->hub = hub;
-        seat->rank = i;
-        seat->peers = calloc((size_t)n, sizeof(mc_peer_t *));
-        if (!seat->peers) {
+        rank_t *const me = &hub->at[i];
+        me->transport = (mc_transport_t){.ops = &inproc_ops, .fd = -1};
+        me->hub = hub;
+        me->rank = i;
+        me->peers = calloc((size_t)n, sizeof(mc_peer_t *));
+        if (!me->peers) {
             hub_free(hub);
             return mc_fail_memory("an inproc hub");
         }
     }
     for (int32_t i = 0; i < n; i++)
-        transports[i] = &hub->seat[i].transport;
+        transports[i] = &hub->at[i].transport;
     return MESHCOLL_OK;
 }

@@ -1,4 +1,4 @@
-#include "transport/sockets.h"
+#include "transport/ucx.h"
 
 #include "base/system/descriptor.h"
 

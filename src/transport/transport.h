@@ -206,12 +206,12 @@ static inline uint32_t mc_tag_context_of(uint64_t tag)
     return (uint32_t)(tag >> (MC_TAG_OPERATION_BITS + MC_TAG_KIND_BITS + MC_TAG_SEQ_BITS)) & mask;
 }
 
-/* Who receives headers, with their tags. `hear` copies a header of MC_HEADER_BYTES, which fit into one
+/* Who receives headers, with their tags. `handle` copies a header of MC_HEADER_BYTES, which fit into one
  * slot of shared memory, and does not call the transport. false: out of memory; the header is offered
  * again. Header NULL: receiving has failed, with meshcoll_last_error(). */
 enum { MC_HEADER_BYTES = 104 };
 typedef struct {
-    bool (*hear)(void *context, uint64_t tag, const void *header);
+    bool (*handle)(void *context, uint64_t tag, const void *header);
     void *context;
 } mc_listener_t;
 
@@ -252,7 +252,7 @@ typedef struct {
     void (*drop_flush)(mc_transport_t *t, void *flush);
     /* Wakes sleeping peers that messages were sent to since the last call; called when all sends
      * that can start have started. NULL: each send wakes its peer. */
-    void (*tell)(mc_transport_t *t);
+    void (*wake)(mc_transport_t *t);
     /* Moves whatever can move; returns the number of events. */
     uint32_t (*progress)(mc_transport_t *t);
     /* OK: `fd` becomes readable at the next event. IN_PROGRESS: there are events already. */
@@ -282,11 +282,12 @@ struct mc_transport {
     const int32_t *known_as; /* by rank: its number in error texts; NULL: the same */
     const void *address;     /* to hand to the peers */
     size_t address_bytes;
-    bool greets;          /* both ends greet a new connection before a plan uses it */
-    int fd;               /* -1: the transport can only be polled */
-    bool streams;         /* a send completes once the wire has accepted it, without the receiver */
-    bool hears_connected; /* only headers of ranks that this one has connected to reach listen() */
-    uint32_t wanted;      /* receives from any rank that the listener's owner awaits */
+    bool greets;  /* both ends greet a new connection before a plan uses it */
+    int fd;       /* -1: the transport can only be polled */
+    bool streams; /* a send completes once the wire has accepted it, without the receiver */
+    bool
+        listens_connected; /* only headers of ranks that this one has connected to reach listen() */
+    uint32_t wanted;       /* receives from any rank that the listener's owner awaits */
     bool pulls; /* one end moves large messages through the kernel, page by page of the other end */
 };
 

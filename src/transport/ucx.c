@@ -2,7 +2,6 @@
 
 #include "base/system/descriptor.h"
 #include "base/system/ports.h"
-#include "transport/sockets.h"
 #include "transport/ucx_names.h"
 
 #include <dlfcn.h>
@@ -26,7 +25,7 @@ typedef struct link {
     struct link *next;
 } link_t;
 
-/* The receive that is always posted for the next header of any rank. One, so that headers are heard
+/* The receive that is always posted for the next header of any rank. One, so that headers are handled
  * in the order in which they match. */
 typedef struct {
     mc_listener_t listener;
@@ -36,11 +35,11 @@ typedef struct {
     uint64_t tag;
     size_t bytes;
     char header[MC_HEADER_BYTES];
-} ear_t;
+} headers_t;
 
 typedef struct {
     mc_transport_t transport;
-    ear_t *ear; /* NULL: nobody listens */
+    headers_t *headers; /* NULL: nobody listens */
     ucp_context_h context;
     ucp_worker_h worker;
     ucp_address_t *address;
@@ -248,76 +247,83 @@ static void ucx_drop_flush(mc_transport_t *t, void *flush)
 
 /* Listening ------------------------------------------------------------------------------------ */
 
-static void heard(void *request, ucs_status_t status, const ucp_tag_recv_info_t *info, void *data)
+static void header_received(void *request, ucs_status_t status, const ucp_tag_recv_info_t *info,
+                            void *data)
 {
-    ear_t *const ear = data;
-    ear->complete = true;
-    ear->status = status;
-    ear->tag = info->sender_tag;
-    ear->bytes = info->length;
-    ear->request = NULL;
+    headers_t *const r = data;
+    r->complete = true;
+    r->status = status;
+    r->tag = info->sender_tag;
+    r->bytes = info->length;
+    r->request = NULL;
     ucp_request_free(request);
 }
 
-static int post_ear(ucx_t *ucx)
+static int post_header(ucx_t *ucx)
 {
-    ear_t *const ear = ucx->ear;
+    headers_t *const r = ucx->headers;
     const ucp_request_param_t param = {
         .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
                         UCP_OP_ATTR_FIELD_MEMORY_TYPE | UCP_OP_ATTR_FLAG_NO_IMM_CMPL,
         .memory_type = UCS_MEMORY_TYPE_HOST,
-        .cb.recv = heard,
-        .user_data = ear,
+        .cb.recv = header_received,
+        .user_data = r,
     };
-    ear->complete = false;
+    r->complete = false;
     const ucs_status_ptr_t request =
-        ucp_tag_recv_nbx(ucx->worker, ear->header, sizeof ear->header, mc_tag(0, MC_TAG_MESSAGE, 0),
+        ucp_tag_recv_nbx(ucx->worker, r->header, sizeof r->header, mc_tag(0, MC_TAG_MESSAGE, 0),
                          mc_tag_header_bits(), &param);
     const int status = started(ucx, "cannot receive headers", request);
-    if (status == MESHCOLL_IN_PROGRESS && !ear->complete)
-        ear->request = request;
+    if (status == MESHCOLL_IN_PROGRESS && !r->complete)
+        r->request = request;
     return status < 0 ? status : MESHCOLL_OK;
 }
 
-static uint32_t listen_on(ucx_t *ucx)
+static int ucx_listen(mc_transport_t *t, const mc_listener_t *listener)
 {
-    ear_t *const ear = ucx->ear;
+    ucx_t *const ucx = ucx_of(t);
+    ucx->headers = calloc(1, sizeof *ucx->headers);
+    if (!ucx->headers)
+        return mc_fail_memory("a listener");
+    ucx->headers->listener = *listener;
+    return post_header(ucx);
+}
+
+static uint32_t handle_headers(ucx_t *ucx)
+{
+    headers_t *const r = ucx->headers;
     uint32_t n = 0;
-    while (ear->complete) {
-        const bool fits = ear->status == UCS_OK && ear->bytes == sizeof ear->header;
+    while (r->complete) {
+        const bool fits = r->status == UCS_OK && r->bytes == sizeof r->header;
         if (!fits)
             mc_fail(MESHCOLL_ERR_TRANSPORT,
                     "UCX for dimension %s: a header of %zu bytes was expected, got %zu (%s)",
-                    ucx->dim, sizeof ear->header, ear->bytes, ucs_status_string(ear->status));
-        if (!ear->listener.hear(ear->listener.context, ear->tag, fits ? ear->header : NULL))
+                    ucx->dim, sizeof r->header, r->bytes, ucs_status_string(r->status));
+        if (!r->listener.handle(r->listener.context, r->tag, fits ? r->header : NULL))
             break;
         n++;
-        ear->complete = false;
-        if (fits && post_ear(ucx))
-            ear->listener.hear(ear->listener.context, 0, NULL);
+        r->complete = false;
+        if (fits && post_header(ucx))
+            r->listener.handle(r->listener.context, 0, NULL);
     }
     return n;
 }
 
 static void stop_listening(ucx_t *ucx)
 {
-    if (ucx->ear && ucx->ear->request)
-        ucp_request_cancel(ucx->worker, ucx->ear->request);
-    while (ucx->ear && ucx->ear->request)
+    if (ucx->headers && ucx->headers->request)
+        ucp_request_cancel(ucx->worker, ucx->headers->request);
+    while (ucx->headers && ucx->headers->request)
         ucp_worker_progress(ucx->worker);
-    free(ucx->ear);
-    ucx->ear = NULL;
+    free(ucx->headers);
+    ucx->headers = NULL;
 }
 
 static uint32_t ucx_progress(mc_transport_t *t)
 {
-    return ucp_worker_progress(ucx_of(t)->worker);
-}
-
-static uint32_t progress_and_hear(mc_transport_t *t)
-{
-    const uint32_t n = ucp_worker_progress(ucx_of(t)->worker);
-    return n + listen_on(ucx_of(t));
+    ucx_t *const ucx = ucx_of(t);
+    const uint32_t n = ucp_worker_progress(ucx->worker);
+    return ucx->headers ? n + handle_headers(ucx) : n;
 }
 
 static int ucx_arm(mc_transport_t *t)
@@ -512,27 +518,13 @@ __attribute__((constructor)) static void give_back_signals(void)
         give_back(SIGHUP);
 }
 
-static int ucx_listen(mc_transport_t *t, const mc_listener_t *listener);
-
 #define OPS                                                                                   \
     .connect = ucx_connect, .send = ucx_send, .recv = ucx_recv, .listen = ucx_listen,         \
     .flush = ucx_flush, .flushed = ucx_flushed, .drop_flush = ucx_drop_flush, .arm = ucx_arm, \
-    .differs = ucx_differs, .abandon = ucx_abandon, .close = ucx_close
-static const mc_transport_ops_t ucx_ops = {OPS, .progress = ucx_progress};
-static const mc_transport_ops_t device_ops = {
-    OPS, .progress = ucx_progress, .send_device = ucx_send_device, .recv_device = ucx_recv_device};
-static const mc_transport_ops_t hearing_ops = {OPS, .progress = progress_and_hear};
-
-static int ucx_listen(mc_transport_t *t, const mc_listener_t *listener)
-{
-    ucx_t *const ucx = ucx_of(t);
-    ucx->ear = calloc(1, sizeof *ucx->ear);
-    if (!ucx->ear)
-        return mc_fail_memory("a listener");
-    ucx->ear->listener = *listener;
-    t->ops = &hearing_ops;
-    return post_ear(ucx);
-}
+    .progress = ucx_progress, .differs = ucx_differs, .abandon = ucx_abandon, .close = ucx_close
+static const mc_transport_ops_t ucx_ops = {OPS};
+static const mc_transport_ops_t device_ops = {OPS, .send_device = ucx_send_device,
+                                              .recv_device = ucx_recv_device};
 
 /* Was UCX built with CUDA, and does the context's list of transports leave it that? */
 static bool moves_device_memory(const ucx_t *ucx)

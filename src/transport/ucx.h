@@ -14,4 +14,9 @@ typedef struct {
 
 int mc_ucx_create(const mc_ucx_params_t *params, mc_transport_t **transport);
 
+/* Of the sockets that UCX holds and does not show: shuts down all stream sockets that an epoll descriptor watches, and
+ * those of epoll descriptors that it watches, so that what would send or receive there fails instead. Found in /proc;
+ * nothing happens without. */
+void mc_sockets_shut(int epoll);
+
 #endif

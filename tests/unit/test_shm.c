@@ -443,7 +443,7 @@ Test(shm, wakes_who_sleeps)
         cr_assert_eq(p.t[1]->ops->arm(p.t[1]), MESHCOLL_OK);
         cr_assert_eq(poll(&fd, 1, 0), 0);
         cr_assert_eq(p.t[0]->ops->send(p.peer[0], &send, &sent), MESHCOLL_OK);
-        p.t[0]->ops->tell(p.t[0]);
+        p.t[0]->ops->wake(p.t[0]);
         cr_assert_eq(poll(&fd, 1, 1000), 1);
         cr_assert_eq(p.t[1]->ops->arm(p.t[1]), MESHCOLL_IN_PROGRESS, "there is a message already");
         finish(&p, 0, 1);

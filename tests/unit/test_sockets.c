@@ -1,5 +1,5 @@
 /* mc_sockets_shut: sockets that another epoll descriptor watches, and no others. */
-#include "transport/sockets.h"
+#include "transport/ucx.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

@@ -230,8 +230,8 @@ static uint32_t move(mc_proxy_t *p)
     for (mc_proxy_end_t *end = p->ends; end && !status; end = end->next)
         status = advance(end, &n);
     for (int32_t i = 0; i < p->n_polled && !status; i++)
-        if (p->polled[i]->ops->tell)
-            p->polled[i]->ops->tell(p->polled[i]);
+        if (p->polled[i]->ops->wake)
+            p->polled[i]->ops->wake(p->polled[i]);
     if (!status)
         status = flush(p);
     if (status)

@@ -1,6 +1,6 @@
 #include "runtime/family/agree.h"
 
-#include "runtime/message/note.h"
+#include "runtime/message/messages.h"
 #include "runtime/progress/wait.h"
 
 #include <stdlib.h>

@@ -1,4 +1,6 @@
-/* The public calls of tagged messages. */
+/* The public calls of tagged messages, and notes. */
+#include "runtime/message/messages.h"
+
 #include "runtime/connect/connections.h"
 #include "runtime/message/receive.h"
 #include "runtime/message/send.h"
@@ -16,7 +18,7 @@ static int hear_all(meshcoll_t *h)
     for (int32_t r = 0; r < h->mesh.size && !h->messages->from_all && !status; r++) {
         mc_flow_t *flow;
         const mc_transport_t *const t = mc_handle_transport(h, r);
-        if (t && t->hears_connected)
+        if (t && t->listens_connected)
             status = mc_flow_find(h, r, &flow);
     }
     h->messages->from_all = status == MESHCOLL_OK;
@@ -25,9 +27,9 @@ static int hear_all(meshcoll_t *h)
 
 /* Calls ----------------------------------------------------------------------------------------- */
 
-/* A call's arguments, as the caller gave them. */
+/* A call's arguments, as the caller gave them. A note's peer is a mesh rank. */
 typedef struct {
-    const char *name;
+    const char *name; /* NULL: a note */
     bool sends;
     void *buffer;
     size_t count;
@@ -79,12 +81,13 @@ static int reach(meshcoll_t *h, mc_transfer_t *t)
 
 static void fill(const meshcoll_t *h, const call_t *c, mc_transfer_t *t)
 {
-    const bool any = c->peer == MESHCOLL_ANY_SOURCE;
+    const bool as_given = !c->name || c->peer == MESHCOLL_ANY_SOURCE;
     t->sends = c->sends;
+    t->is_note = !c->name;
     t->at = c->buffer;
     t->element = meshcoll_datatype_size(c->datatype);
     t->bytes = c->count * t->element;
-    t->peer = any ? MESHCOLL_ANY_SOURCE : mc_mesh_rank_of(&h->order, c->peer);
+    t->peer = as_given ? c->peer : mc_mesh_rank_of(&h->order, c->peer);
     t->tag = c->tag;
     t->received = c->received;
 }
@@ -109,10 +112,10 @@ static int start_filled(meshcoll_t *h, const call_t *c, mc_transfer_t *t)
     return status;
 }
 
-static int begin(meshcoll_t *h, const call_t *c, meshcoll_request_t **request)
+static int begin(meshcoll_t *h, const call_t *c, mc_transfer_t **transfer)
 {
     int status = mc_failure_check(h);
-    if (!status)
+    if (!status && c->name)
         status = check(h, c);
     if (!status)
         status = mc_talk_open(h);
@@ -125,7 +128,7 @@ static int begin(meshcoll_t *h, const call_t *c, meshcoll_request_t **request)
         return status;
     }
     mc_transfer_started(h, t);
-    *request = &t->request;
+    *transfer = t;
     return MESHCOLL_OK;
 }
 
@@ -133,22 +136,26 @@ static int begin_locked(meshcoll_t *mesh, const call_t *c, meshcoll_request_t **
 {
     if (!mesh || !request)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "%s: mesh or request is NULL", c->name);
+    mc_transfer_t *t;
     mc_lock(mesh);
-    return mc_leave(mesh, begin(mesh, c, request));
+    const int status = begin(mesh, c, &t);
+    if (!status)
+        *request = &t->request;
+    return mc_leave(mesh, status);
 }
 
 static int run(meshcoll_t *mesh, const call_t *c)
 {
-    meshcoll_request_t *r;
+    mc_transfer_t *t;
     if (!mesh)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "%s: the mesh is NULL", c->name);
     mc_lock(mesh);
     int status = mesh->n_special > 0 ? mc_callback_check(c->name) : MESHCOLL_OK;
     if (!status)
-        status = begin(mesh, c, &r);
+        status = begin(mesh, c, &t);
     if (!status) {
-        mc_request_await(r);
-        status = mc_request_tell(r);
+        mc_request_await(&t->request);
+        status = mc_request_tell(&t->request);
     }
     return mc_leave(mesh, status);
 }
@@ -206,4 +213,29 @@ int meshcoll_recv(meshcoll_t *mesh, void *buffer, size_t count, meshcoll_datatyp
 {
     const call_t c = receive_of("meshcoll_recv", buffer, count, datatype, peer, tag, received);
     return run(mesh, &c);
+}
+
+/* Notes ------------------------------------------------------------------------------------------ */
+
+int mc_note_send(meshcoll_t *h, int32_t rank, int32_t tag, const void *note, size_t bytes,
+                 mc_transfer_t **transfer)
+{
+    const call_t c = send_of(NULL, note, bytes, MESHCOLL_UINT8, rank, tag);
+    return begin(h, &c, transfer);
+}
+
+int mc_note_recv(meshcoll_t *h, int32_t rank, int32_t tag, void *note, size_t bytes,
+                 mc_transfer_t **transfer)
+{
+    const call_t c = receive_of(NULL, note, bytes, MESHCOLL_UINT8, rank, tag, NULL);
+    return begin(h, &c, transfer);
+}
+
+void mc_note_drop(meshcoll_t *h, mc_transfer_t *t)
+{
+    if (!t)
+        return;
+    if (t->request.running)
+        mc_receive_cancel(h, t);
+    mc_request_drop(&t->request);
 }

@@ -174,17 +174,12 @@ static int recv_done(meshcoll_t *h, void *owner)
     return MESHCOLL_OK;
 }
 
-static int count(mc_transfer_t *t, int status)
-{
-    t->n_left += status == MESHCOLL_IN_PROGRESS;
-    return status < 0 ? status : MESHCOLL_OK;
-}
-
 static int recv_data(meshcoll_t *h, mc_transfer_t *t, const mc_arrival_t *a, size_t bytes)
 {
     t->data.done = recv_done;
-    return count(t, mc_part_recv(h, t->flow, &t->data, mc_data_tag(h, a->source, a->header.id),
-                                 t->at, bytes));
+    return mc_transfer_count(
+        t,
+        mc_part_recv(h, t->flow, &t->data, mc_data_tag(h, a->source, a->header.id), t->at, bytes));
 }
 
 /* Answers an offer; the receive for the data is posted first. */
@@ -197,7 +192,7 @@ static int answer(meshcoll_t *h, mc_transfer_t *t, mc_arrival_t *a)
     t->n_left = 1; /* until all is posted */
     int status = n > 0 ? recv_data(h, t, a, n) : MESHCOLL_OK;
     if (!status)
-        status = count(t, mc_header_send(h, t->flow, &t->announce, &t->header));
+        status = mc_transfer_count(t, mc_header_send(h, t->flow, &t->announce, &t->header));
     mc_arrival_free(h->messages, a);
     return status ? status : recv_done(h, t);
 }
@@ -212,7 +207,6 @@ static int take_eager(meshcoll_t *h, mc_transfer_t *t, mc_arrival_t *a)
         mc_arrival_free(h->messages, a);
         return status ? status : recv_done(h, t);
     }
-    a->next = NULL;
     a->consumer = t;
     t->arrival = a;
     if (!a->data)
@@ -268,13 +262,15 @@ static mc_transfer_t *find_posted(messages_t *m, const mc_arrival_t *a)
 {
     const uint64_t key = key_of_arrival(a);
     mc_transfer_t *t = mc_transfer_by_key(mc_hash_first(&m->posted, key));
-    mc_transfer_t **any = &m->posted_any.first;
-    while (*any && !fits(*any, a))
-        any = &(*any)->next;
-    if (*any && (!t || (*any)->number < t->number))
-        t = mc_transfers_remove(&m->posted_any, any);
-    else if (t)
+    mc_transfer_t *any = mc_transfer_of(m->posted_any.first);
+    while (any && !fits(any, a))
+        any = mc_transfer_of(any->node.next);
+    if (any && (!t || any->number < t->number)) {
+        t = any;
+        mc_list_remove(&t->node);
+    } else if (t) {
         (void)mc_hash_take(&m->posted, key);
+    }
     if (t)
         count_posted(m, t, UINT32_MAX); /* less one */
     return t;
@@ -282,7 +278,7 @@ static mc_transfer_t *find_posted(messages_t *m, const mc_arrival_t *a)
 
 static void keep(messages_t *m, mc_arrival_t *a)
 {
-    mc_list_append(&m->unexpected, &a->in_order);
+    mc_list_append(&m->unexpected, &a->node);
     mc_hash_add(&m->unexpected_by_key, &a->by_key, key_of_arrival(a));
 }
 
@@ -291,9 +287,9 @@ static mc_arrival_t *find_unexpected(messages_t *m, const mc_transfer_t *t)
 {
     uint64_t key = key_of(t->peer, t->is_note, t->tag);
     if (is_of_any(t)) {
-        const mc_arrival_t *a = mc_arrival_in_order(m->unexpected.first);
+        const mc_arrival_t *a = mc_arrival_of(m->unexpected.first);
         while (a && !fits(t, a))
-            a = mc_arrival_in_order(a->in_order.next);
+            a = mc_arrival_of(a->node.next);
         if (!a)
             return NULL;
         key = a->by_key.key;
@@ -302,7 +298,7 @@ static mc_arrival_t *find_unexpected(messages_t *m, const mc_transfer_t *t)
     if (!e)
         return NULL;
     mc_arrival_t *const a = (mc_arrival_t *)((char *)e - offsetof(mc_arrival_t, by_key));
-    mc_list_remove(&a->in_order);
+    mc_list_remove(&a->node);
     return a;
 }
 
@@ -334,7 +330,7 @@ static int post(meshcoll_t *h, mc_transfer_t *t)
     int status = MESHCOLL_OK;
     t->number = m->n_posted++;
     if (is_of_any(t))
-        mc_transfers_append(&m->posted_any, t);
+        mc_list_append(&m->posted_any, &t->node);
     else
         mc_hash_add(&m->posted, &t->by_key, key_of(t->peer, t->is_note, t->tag));
     count_posted(m, t, 1);

@@ -14,17 +14,10 @@ static int part_done(meshcoll_t *h, void *owner)
     return finish(h, t);
 }
 
-/* Counts a message that was passed to the transport. */
-static int count(mc_transfer_t *t, int status)
-{
-    t->n_left += status == MESHCOLL_IN_PROGRESS;
-    return status < 0 ? status : MESHCOLL_OK;
-}
-
 static int send_data(meshcoll_t *h, mc_transfer_t *t, const mc_flow_t *flow, size_t bytes)
 {
     t->data.done = part_done;
-    return count(
+    return mc_transfer_count(
         t, mc_part_send(h, flow, &t->data, mc_data_tag(h, h->rank, t->header.id), t->at, bytes));
 }
 
@@ -47,7 +40,7 @@ static int announce(meshcoll_t *h, mc_flow_t *flow, mc_transfer_t *t)
         mc_hash_add(&flow->offered, &t->by_key, t->header.id);
     }
     t->announce.done = part_done;
-    int status = count(t, mc_header_send(h, flow, &t->announce, &t->header));
+    int status = mc_transfer_count(t, mc_header_send(h, flow, &t->announce, &t->header));
     if (!status && eager && !inside)
         status = send_data(h, t, flow, t->bytes);
     return status ? status : finish(h, t);
@@ -58,7 +51,7 @@ int mc_send_start(meshcoll_t *h, mc_transfer_t *t)
     mc_flow_t *const flow = t->flow;
     if (flow->credits > 0 && !flow->waiting.first)
         return announce(h, flow, t);
-    mc_transfers_append(&flow->waiting, t);
+    mc_list_append(&flow->waiting, &t->node);
     return MESHCOLL_OK;
 }
 
@@ -84,7 +77,10 @@ int mc_send_credits(meshcoll_t *h, mc_flow_t *flow, uint32_t n)
                        mc_comm_rank_of(&h->order, flow->rank), n,
                        MC_MESSAGE_CREDITS - flow->credits);
     flow->credits += n;
-    while (!status && flow->credits > 0 && flow->waiting.first)
-        status = announce(h, flow, mc_transfers_remove(&flow->waiting, &flow->waiting.first));
+    while (!status && flow->credits > 0 && flow->waiting.first) {
+        mc_transfer_t *const t = mc_transfer_of(flow->waiting.first);
+        mc_list_remove(&t->node);
+        status = announce(h, flow, t);
+    }
     return status;
 }

@@ -34,13 +34,13 @@ static void pass_on(mc_job_t *job, mc_arrival_t *a)
         free(a);
     } else if (h && h->creation == a->header.creation) {
         a->source = mc_rank_of_job_rank(h, a->source);
-        mc_arrivals_append(&h->messages->arrived, a);
+        mc_list_append(&h->messages->arrived, &a->node);
     } else {
-        mc_arrivals_append(&talk->parked, a);
+        mc_list_append(&talk->parked, &a->node);
     }
 }
 
-static bool hear(void *context, uint64_t tag, const void *header)
+static bool handle_header(void *context, uint64_t tag, const void *header)
 {
     mc_job_t *const job = context;
     talk_t *const talk = job->talk;
@@ -59,13 +59,14 @@ static bool hear(void *context, uint64_t tag, const void *header)
     return true;
 }
 
-static void look_at_parked(mc_job_t *job)
+/* Each stays parked, at the end, or leaves. */
+static void pass_on_parked(mc_job_t *job)
 {
-    mc_arrival_t *a = job->talk->parked.first;
-    mc_arrivals_init(&job->talk->parked);
-    for (mc_arrival_t *next; a; a = next) {
-        next = a->next;
-        pass_on(job, a);
+    mc_list_node_t *const last = job->talk->parked.last;
+    for (mc_list_node_t *n = job->talk->parked.first, *next; n; n = next) {
+        next = n == last ? NULL : n->next;
+        mc_list_remove(n);
+        pass_on(job, mc_arrival_of(n));
     }
 }
 
@@ -110,8 +111,10 @@ static int move_of(meshcoll_t *h)
 {
     messages_t *const m = h->messages;
     int n = 0, status = MESHCOLL_OK;
-    for (; m->arrived.first && !status; n++)
-        status = arrive(h, mc_arrivals_remove(&m->arrived, &m->arrived.first));
+    for (mc_list_node_t *node; !status && (node = m->arrived.first); n++) {
+        mc_list_remove(node);
+        status = arrive(h, mc_arrival_of(node));
+    }
     for (mc_io_t *io; !status && (io = mc_io_pop(&m->finished)); n++)
         status = follow(h, io);
     if (status || !m->flushing.first)
@@ -157,8 +160,7 @@ static int listen_on(mc_job_t *job)
     job->talk = calloc(1, sizeof *job->talk);
     if (!job->talk)
         return mc_fail_memory("tagged messages");
-    mc_arrivals_init(&job->talk->parked);
-    const mc_listener_t listener = {.hear = hear, .context = job};
+    const mc_listener_t listener = {.handle = handle_header, .context = job};
     for (int32_t d = 0; d < job->mesh.ndims && !status; d++) {
         mc_transport_t *const t = job->connections.transport[d];
         if (!t || !t->ops->listen)
@@ -185,7 +187,7 @@ int mc_talk_open(meshcoll_t *h)
     h->messages->next_talk = job->talk->first;
     job->talk->first = h;
     job->talk->of_context[h->context] = h;
-    look_at_parked(job);
+    pass_on_parked(job);
     return MESHCOLL_OK;
 }
 
@@ -201,17 +203,14 @@ void mc_talk_leave(meshcoll_t *h)
         *at = h->messages->next_talk;
         talk->of_context[h->context] = NULL;
     }
-    look_at_parked(h->job);
+    pass_on_parked(h->job);
 }
 
 void mc_talk_free(mc_job_t *job)
 {
     if (!job->talk)
         return;
-    for (mc_arrival_t *a = job->talk->parked.first, *next; a; a = next) {
-        next = a->next;
-        free(a);
-    }
+    mc_arrivals_free(&job->talk->parked);
     free(job->talk);
     job->talk = NULL;
     job->move_messages = NULL;

@@ -23,9 +23,6 @@ int mc_messages_create(meshcoll_t *h)
         free(m);
         return mc_fail_memory("tagged messages");
     }
-    mc_arrivals_init(&m->arrived);
-    mc_transfers_init(&m->posted_any);
-    mc_transfers_init(&m->flushing);
     h->messages = m;
     return MESHCOLL_OK;
 }
@@ -34,21 +31,26 @@ bool mc_messages_idle(const meshcoll_t *h)
 {
     const messages_t *const m = h->messages;
     bool idle = !m || (!m->arrived.first && !m->flushing.first);
-    for (const mc_arrival_t *a = m ? mc_arrival_in_order(m->unexpected.first) : NULL; a;
-         a = mc_arrival_in_order(a->in_order.next))
-        idle = idle && (!a->data || a->complete);
+    for (mc_list_node_t *n = m ? m->unexpected.first : NULL; n; n = n->next)
+        idle = idle && (!mc_arrival_of(n)->data || mc_arrival_of(n)->complete);
     for (int32_t r = 0; m && r < h->mesh.size; r++)
         idle = idle && !(m->flow[r] && m->flow[r]->crediting);
     return idle;
 }
 
-static void free_arrivals(mc_arrival_t *a)
+static void free_arrival(mc_arrival_t *a)
 {
-    while (a) {
-        mc_arrival_t *const next = a->next;
-        free(a->data);
-        free(a);
-        a = next;
+    if (!a)
+        return;
+    free(a->data);
+    free(a);
+}
+
+void mc_arrivals_free(const mc_list_t *list)
+{
+    for (mc_list_node_t *n = list->first, *next; n; n = next) {
+        next = n->next;
+        free_arrival(mc_arrival_of(n));
     }
 }
 
@@ -58,17 +60,13 @@ void mc_messages_free(meshcoll_t *h)
     if (!m)
         return;
     h->messages = NULL;
-    free_arrivals(m->arrived.first);
-    for (mc_arrival_t *a; (a = mc_arrival_in_order(m->unexpected.first));) {
-        mc_list_remove(&a->in_order);
-        mc_arrival_free(m, a);
-    }
+    mc_arrivals_free(&m->arrived);
+    mc_arrivals_free(&m->unexpected);
+    mc_arrivals_free(&m->spare_arrivals);
     mc_hash_free(&m->unexpected_by_key);
     mc_hash_free(&m->posted);
-    free_arrivals(m->spare_arrival);
-    while (m->spare) {
-        mc_transfer_t *const t = m->spare;
-        m->spare = t->next;
+    for (mc_transfer_t *t; (t = mc_transfer_of(m->spare.first));) {
+        mc_list_remove(&t->node);
         free(t);
     }
     for (int32_t r = 0; r < h->mesh.size; r++) {
@@ -87,7 +85,7 @@ static void release(meshcoll_request_t *r)
 {
     mc_transfer_t *const t = (mc_transfer_t *)r;
     meshcoll_t *const h = r->mesh;
-    free_arrivals(t->arrival); /* not NULL only if the mesh has failed or is being destroyed */
+    free_arrival(t->arrival); /* not NULL only if the mesh has failed or is being destroyed */
     if (h)
         mc_request_unlist(r);
     if (!h || !h->messages) {
@@ -95,8 +93,8 @@ static void release(meshcoll_request_t *r)
         return;
     }
     r->taken = r->released = false;
-    t->next = h->messages->spare;
-    h->messages->spare = t;
+    mc_list_remove(&t->node); /* not in one unless the mesh has failed */
+    mc_list_append(&h->messages->spare, &t->node);
 }
 
 static void describe(const meshcoll_request_t *r, mc_wait_t *wait)
@@ -114,13 +112,14 @@ static void describe(const meshcoll_request_t *r, mc_wait_t *wait)
 mc_transfer_t *mc_transfer_take(meshcoll_t *h)
 {
     messages_t *const m = h->messages;
-    mc_transfer_t *const t = m->spare ? m->spare : malloc(sizeof *t);
+    mc_transfer_t *const spare = mc_transfer_of(m->spare.last);
+    mc_transfer_t *const t = spare ? spare : malloc(sizeof *t);
     if (!t) {
         mc_fail_memory("a message");
         return NULL;
     }
-    if (t == m->spare)
-        m->spare = t->next;
+    if (spare)
+        mc_list_remove(&t->node);
     memset(t, 0, sizeof *t);
     t->request.release = release;
     t->request.describe = describe;
@@ -180,7 +179,7 @@ int mc_transfer_flush(meshcoll_t *h, mc_transfer_t *t)
     const int status =
         transport->ops->flush ? transport->ops->flush(transport, false, &t->flush) : MESHCOLL_OK;
     if (status == MESHCOLL_IN_PROGRESS)
-        mc_transfers_append(&h->messages->flushing, t);
+        mc_list_append(&h->messages->flushing, &t->node);
     else if (status == MESHCOLL_OK)
         mc_transfer_complete(h, t);
     return status < 0 ? status : MESHCOLL_OK;
@@ -190,19 +189,19 @@ int mc_transfers_flushed(meshcoll_t *h, uint32_t events)
 {
     const uint32_t most = mc_wait_polls(h->job) + mc_wait_yields(h->job) + FLUSH_SLEEPS;
     int n = 0;
-    for (mc_transfer_t **at = &h->messages->flushing.first, *t; (t = *at);) {
+    for (mc_list_node_t *node = h->messages->flushing.first, *next; node; node = next) {
+        mc_transfer_t *const t = mc_transfer_of(node);
+        next = node->next;
         mc_transport_t *const transport = t->flow->link->transport;
         const int status = transport->ops->flushed(transport, t->flush);
-        t->looks += events == 0;
+        t->polls += events == 0;
         if (status < 0)
             return status;
-        if (status == MESHCOLL_IN_PROGRESS && t->looks <= most) {
-            at = &t->next;
+        if (status == MESHCOLL_IN_PROGRESS && t->polls <= most)
             continue;
-        }
         if (status == MESHCOLL_IN_PROGRESS)
             transport->ops->drop_flush(transport, t->flush);
-        mc_transfers_remove(&h->messages->flushing, at);
+        mc_list_remove(node);
         mc_transfer_complete(h, t);
         n++;
     }
@@ -213,12 +212,12 @@ int mc_transfers_flushed(meshcoll_t *h, uint32_t events)
 
 mc_arrival_t *mc_arrival_take(messages_t *m)
 {
-    const bool spare = m && m->spare_arrival;
-    mc_arrival_t *const a = spare ? m->spare_arrival : malloc(sizeof *a);
+    mc_arrival_t *const spare = m ? mc_arrival_of(m->spare_arrivals.last) : NULL;
+    mc_arrival_t *const a = spare ? spare : malloc(sizeof *a);
     if (!a)
         return NULL;
     if (spare)
-        m->spare_arrival = a->next;
+        mc_list_remove(&a->node);
     memset(a, 0, sizeof *a);
     a->part.owner = a;
     return a;
@@ -228,8 +227,7 @@ void mc_arrival_free(messages_t *m, mc_arrival_t *a)
 {
     free(a->data);
     a->data = NULL;
-    a->next = m->spare_arrival;
-    m->spare_arrival = a;
+    mc_list_move(&m->spare_arrivals, &a->node);
 }
 
 /* Connections ----------------------------------------------------------------------------------- */
@@ -254,7 +252,6 @@ static int create_flow(meshcoll_t *h, int32_t rank, mc_flow_t **flow)
                      .credits = MC_MESSAGE_WINDOW,
                      .left = MC_MESSAGE_WINDOW,
                      .credit = {.owner = f}};
-    mc_transfers_init(&f->waiting);
     *flow = h->messages->flow[rank] = f;
     return MESHCOLL_OK;
 }

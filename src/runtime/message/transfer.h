@@ -10,7 +10,7 @@
  * - EAGER: the header has the data, or a message with the data follows at once.
  * - OFFER: the data waits at the sender until a receive matches and answers READY (rendezvous).
  * - CREDIT: the sender may announce more messages.
- * - NOTE: eager, of the library to itself (note.h); only a receive for notes matches it.
+ * - NOTE: eager, of the library to itself (messages.h); only a receive for notes matches it.
  *
  * Each handle of a family has messages of its own; their headers arrive at the job and are passed on by
  * context. A header of a group that this rank has not created yet, or of a handle that has no messages so
@@ -69,7 +69,7 @@ typedef struct mc_flow mc_flow_t;
 /* A send or a receive. */
 typedef struct mc_transfer {
     meshcoll_request_t request; /* first */
-    struct mc_transfer *next;   /* of the list it is in */
+    mc_list_node_t node;        /* of the list it is in */
     mc_hashed_t by_key;         /* of a posted receive, and of an offered send */
     uint64_t number;            /* of a posted receive: in the order of calls */
     char *at;
@@ -85,21 +85,16 @@ typedef struct mc_transfer {
     int32_t from;
     struct mc_arrival *arrival; /* the matched message whose data it waits for; NULL: none */
     void *flush;                /* in flight; NULL: none */
-    uint32_t looks;             /* polls without an event since the flush began */
+    uint32_t polls;             /* polls without an event since the flush began */
     char why[160];
 } mc_transfer_t;
 
-typedef struct {
-    mc_transfer_t *first, **end;
-} mc_transfers_t;
-
 /* A header that has arrived, and an unexpected message. */
 typedef struct mc_arrival {
-    struct mc_arrival *next;
-    mc_hashed_t by_key; /* of unexpected ones */
-    mc_list_node_t in_order;
-    int32_t source;   /* -1: no member */
-    uint32_t context; /* of a parked one */
+    mc_list_node_t node; /* first; of the list it is in */
+    mc_hashed_t by_key;  /* of unexpected ones */
+    int32_t source;      /* -1: no member */
+    uint32_t context;    /* of a parked one */
     mc_header_t header;
     char *data; /* of an eager message that was received before, or is longer than, its receive */
     mc_part_t part;
@@ -108,21 +103,17 @@ typedef struct mc_arrival {
     mc_transfer_t *sender;   /* of a message of this rank to itself that waits for its receive */
 } mc_arrival_t;
 
-typedef struct {
-    mc_arrival_t *first, **end;
-} mc_arrivals_t;
-
 struct mc_flow {
     mc_peer_t *link;
     int32_t rank;
-    uint32_t credits;       /* messages that this rank may still announce */
-    mc_transfers_t waiting; /* sends without a credit */
-    mc_hash_t offered;      /* sends without a READY, by id */
-    uint32_t n_posted;      /* receives from it without a message */
-    uint32_t left;          /* messages that the peer may still announce */
-    uint32_t owed;          /* credits to return to it */
-    uint32_t extra;         /* credits that extend its window, not to be returned */
-    mc_header_t header;     /* the CREDIT in flight */
+    uint32_t credits;   /* messages that this rank may still announce */
+    mc_list_t waiting;  /* sends without a credit */
+    mc_hash_t offered;  /* sends without a READY, by id */
+    uint32_t n_posted;  /* receives from it without a message */
+    uint32_t left;      /* messages that the peer may still announce */
+    uint32_t owed;      /* credits to return to it */
+    uint32_t extra;     /* credits that extend its window, not to be returned */
+    mc_header_t header; /* the CREDIT in flight */
     mc_part_t credit;
     bool crediting;
     uint32_t behind; /* credits to send behind it */
@@ -130,20 +121,19 @@ struct mc_flow {
 
 struct mc_messages {
     mc_io_queue_t finished;
-    mc_flow_t **flow;      /* by mesh rank; NULL: none yet */
-    mc_arrivals_t arrived; /* headers that were not looked at yet */
+    mc_flow_t **flow;  /* by mesh rank; NULL: none yet */
+    mc_list_t arrived; /* headers that were not looked at yet */
     /* What came without a receive: in the order of arrival, and by source and tag. */
     mc_list_t unexpected;
     mc_hash_t unexpected_by_key;
     /* Receives without a message: by source and tag, and, in the order of their calls, from any source or of any
      * tag. */
     mc_hash_t posted;
-    mc_transfers_t posted_any;
-    uint64_t n_posted;       /* so far */
-    uint32_t n_from_any;     /* of posted_any: from any source */
-    mc_transfers_t flushing; /* complete but for their flush */
-    mc_transfer_t *spare;
-    mc_arrival_t *spare_arrival;
+    mc_list_t posted_any;
+    uint64_t n_posted;   /* so far */
+    uint32_t n_from_any; /* of posted_any: from any source */
+    mc_list_t flushing;  /* complete but for their flush */
+    mc_list_t spare, spare_arrivals;
     bool from_all;         /* connected wherever headers need it */
     meshcoll_t *next_talk; /* next in the job's list */
 };
@@ -152,54 +142,21 @@ struct mc_messages {
 struct mc_talk {
     meshcoll_t *of_context[MC_CONTEXTS]; /* those with messages */
     meshcoll_t *first;                   /* the same as a list */
-    mc_arrivals_t parked;
+    mc_list_t parked;
     int failed; /* status of a listener that failed; its text is in `why` */
     char why[200];
 };
 
 /* Lists ----------------------------------------------------------------------------------------- */
 
-static inline void mc_transfers_init(mc_transfers_t *list)
+/* NULL for NULL. */
+static inline mc_arrival_t *mc_arrival_of(mc_list_node_t *n)
 {
-    *list = (mc_transfers_t){NULL, &list->first};
+    return (mc_arrival_t *)n;
 }
-static inline void mc_transfers_append(mc_transfers_t *list, mc_transfer_t *t)
+static inline mc_transfer_t *mc_transfer_of(const mc_list_node_t *n)
 {
-    t->next = NULL;
-    *list->end = t;
-    list->end = &t->next;
-}
-/* Removes *at, an element of the list. */
-static inline mc_transfer_t *mc_transfers_remove(mc_transfers_t *list, mc_transfer_t **at)
-{
-    mc_transfer_t *const t = *at;
-    *at = t->next;
-    if (!*at)
-        list->end = at;
-    return t;
-}
-static inline void mc_arrivals_init(mc_arrivals_t *list)
-{
-    *list = (mc_arrivals_t){NULL, &list->first};
-}
-static inline void mc_arrivals_append(mc_arrivals_t *list, mc_arrival_t *a)
-{
-    a->next = NULL;
-    *list->end = a;
-    list->end = &a->next;
-}
-static inline mc_arrival_t *mc_arrivals_remove(mc_arrivals_t *list, mc_arrival_t **at)
-{
-    mc_arrival_t *const a = *at;
-    *at = a->next;
-    if (!*at)
-        list->end = at;
-    return a;
-}
-
-static inline mc_arrival_t *mc_arrival_in_order(const mc_list_node_t *n)
-{
-    return n ? (mc_arrival_t *)((char *)n - offsetof(mc_arrival_t, in_order)) : NULL;
+    return n ? (mc_transfer_t *)((char *)n - offsetof(mc_transfer_t, node)) : NULL;
 }
 static inline mc_transfer_t *mc_transfer_by_key(const mc_hashed_t *e)
 {
@@ -219,6 +176,12 @@ bool mc_messages_idle(const meshcoll_t *h);
 mc_transfer_t *mc_transfer_take(meshcoll_t *h);
 /* To call once it has begun: the handle makes progress on it, unless it is complete. */
 void mc_transfer_started(meshcoll_t *h, mc_transfer_t *t);
+/* Counts a message of it that was passed to a transport, which returned `status`. */
+static inline int mc_transfer_count(mc_transfer_t *t, int status)
+{
+    t->n_left += status == MESHCOLL_IN_PROGRESS;
+    return status < 0 ? status : MESHCOLL_OK;
+}
 /* Completes it, with an error where the message is longer than its buffer: the next look at the
  * handle ends the request. */
 void mc_transfer_complete(const meshcoll_t *h, mc_transfer_t *t);
@@ -231,6 +194,8 @@ int mc_transfers_flushed(meshcoll_t *h, uint32_t events);
 /* NULL: no memory. `m` may be NULL: without spare ones. */
 mc_arrival_t *mc_arrival_take(struct mc_messages *m);
 void mc_arrival_free(struct mc_messages *m, mc_arrival_t *a);
+/* For good, all of a list. */
+void mc_arrivals_free(const mc_list_t *list);
 
 /* Finds or makes what flows to and from a rank, and connects to it. */
 int mc_flow_find(meshcoll_t *h, int32_t rank, mc_flow_t **flow);

@@ -35,8 +35,8 @@ static bool advance(meshcoll_request_t *r, bool shared, uint32_t events)
 void mc_job_tell(mc_job_t *job)
 {
     for (int32_t i = 0; i < job->connections.n_polled; i++)
-        if (job->connections.polled[i]->ops->tell)
-            job->connections.polled[i]->ops->tell(job->connections.polled[i]);
+        if (job->connections.polled[i]->ops->wake)
+            job->connections.polled[i]->ops->wake(job->connections.polled[i]);
 }
 
 /* Those to advance at each poll join the list again for the next one. */

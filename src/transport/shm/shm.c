@@ -1,9 +1,7 @@
 #include "transport/shm/shm.h"
 
 #include "transport/shm/bytes/shm_copy.h"
-#include "transport/shm/shm_failure.h"
 #include "transport/shm/shm_link.h"
-#include "transport/shm/shm_send.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -290,9 +288,9 @@ static int shm_listen(mc_transport_t *t, const mc_listener_t *listener)
     shm->listener = *listener;
     for (link_t *link = shm->links; link; link = link->next)
         for (early_t *e; (e = mc_shm_take_early_header(link));) {
-            const bool heard = listener->hear(listener->context, e->slot.tag, e->data);
+            const bool handled = listener->handle(listener->context, e->slot.tag, e->data);
             mc_shm_return_early(shm, e);
-            if (!heard)
+            if (!handled)
                 return mc_fail_memory("a header");
         }
     return MESHCOLL_OK;
@@ -303,8 +301,8 @@ static int shm_listen(mc_transport_t *t, const mc_listener_t *listener)
 static bool keep_early(link_t *link, const mc_shm_slot_t *slot, const char *data)
 {
     const mc_listener_t *const listener = &shm_of(link)->listener;
-    if (listener->hear && slot->kind == MC_SHM_MESSAGE && mc_tag_is_header(slot->tag))
-        return listener->hear(listener->context, slot->tag, data);
+    if (listener->handle && slot->kind == MC_SHM_MESSAGE && mc_tag_is_header(slot->tag))
+        return listener->handle(listener->context, slot->tag, data);
     const int status = mc_shm_keep_early(link, slot, data);
     mc_io_t *const blocked = status ? (mc_io_t *)mc_hash_take_any(&link->awaited) : NULL;
     if (blocked)
@@ -529,7 +527,7 @@ static const mc_transport_ops_t shm_ops = {
     .recv = shm_recv,
     .recv_reduce = shm_recv_reduce,
     .listen = shm_listen,
-    .tell = mc_shm_tell,
+    .wake = mc_shm_wake_peers,
     .progress = shm_progress,
     .arm = shm_arm,
     .check = mc_shm_check,
@@ -551,7 +549,7 @@ int mc_shm_create(const mc_shm_params_t *params, mc_transport_t **transport)
                                       .greets = true,
                                       .fd = -1,
                                       .pulls = params->access == MC_SHM_READ,
-                                      .hears_connected = true};
+                                      .listens_connected = true};
     snprintf(shm->dim, sizeof shm->dim, "%s", params->dim);
     int status = mc_shm_memory_create(params->n, params->access == MC_SHM_READ, &shm->mapping,
                                       &shm->address);

@@ -1,4 +1,4 @@
-#include "transport/shm/shm_failure.h"
+#include "transport/shm/shm_link.h"
 
 #include <sched.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@ static bool has_failed(const link_t *link)
     return atomic_load_explicit(&link->mapping.segment->failed, memory_order_acquire);
 }
 
-static int tell_failed(const link_t *link)
+static int fail_peer(const link_t *link)
 {
     return mc_fail(MESHCOLL_ERR_PEER, "dimension %s: rank %d failed: %.*s",
                    ((const mc_shm_t *)link->peer.transport)->dim,
@@ -21,7 +21,7 @@ static int tell_failed(const link_t *link)
 int mc_shm_check_sender(const link_t *link)
 {
     atomic_thread_fence(memory_order_acquire);
-    return has_failed(link) ? tell_failed(link) : MESHCOLL_OK;
+    return has_failed(link) ? fail_peer(link) : MESHCOLL_OK;
 }
 
 static bool waits(const link_t *link)
@@ -38,7 +38,7 @@ int mc_shm_check(mc_transport_t *t)
         if (!waits(link))
             continue;
         if (has_failed(link))
-            return tell_failed(link);
+            return fail_peer(link);
         if (!mc_shm_memory_is_there(&link->address))
             return mc_fail(
                 MESHCOLL_ERR_PEER,

@@ -59,7 +59,7 @@ typedef struct {
     uint32_t n_offered; /* of all links */
     mc_shm_poster_t poster;
     mc_hashed_t *spare;     /* unexpected messages */
-    mc_listener_t listener; /* hear is NULL: none */
+    mc_listener_t listener; /* handle is NULL: none */
     mc_shm_piece_t piece;   /* last: it is used only where messages are reduced, or copies stall */
 } mc_shm_t;
 
@@ -163,5 +163,34 @@ int mc_shm_keep_early(mc_shm_link_t *link, const mc_shm_slot_t *slot, const char
 /* Frees those of a link that is closed, and the spare ones. */
 void mc_shm_free_early(mc_shm_link_t *link);
 void mc_shm_free_spare(mc_shm_t *shm);
+
+/* shm_send.c: writes messages to slots and pages, or offers them to their receivers. A message without room waits in the
+ * link's `sending` queue. */
+int mc_shm_send(mc_peer_t *peer, const mc_message_t *m, mc_io_t *io);
+void mc_shm_wake_peers(mc_transport_t *t);
+
+/* Continues the sends that wait; returns the number of events. */
+uint32_t mc_shm_send_on(mc_shm_link_t *link);
+
+/* Is there room for the first send, or reply, that waits? */
+bool mc_shm_has_room(mc_shm_link_t *link);
+
+/* The receiver has the whole message that was offered. */
+void mc_shm_finish_offer(mc_shm_link_t *link, mc_io_t *io);
+
+/* Wakes the receiver if it sleeps; makes a filled slot visible to it, and wakes it. */
+void mc_shm_wake(mc_shm_link_t *link);
+void mc_shm_publish(mc_shm_link_t *link, mc_shm_slot_t *slot);
+
+/*
+ * shm_failure.c: a rank whose mesh failed sets a flag and the reason in its segment before its caller may change the
+ * buffers of messages it has offered. A reader checks the flag after it has read such a message, as with a sequence lock.
+ */
+/* To call after a message was read from its sender's memory. OK: it was intact. */
+int mc_shm_check_sender(const mc_shm_link_t *link);
+
+/* See mc_transport_ops_t. */
+int mc_shm_check(mc_transport_t *t);
+void mc_shm_abandon(mc_transport_t *t, const char *why);
 
 #endif

@@ -1,4 +1,4 @@
-#include "transport/shm/shm_send.h"
+#include "transport/shm/shm_link.h"
 
 #include "transport/shm/bytes/shm_copy.h"
 
@@ -28,7 +28,7 @@ void mc_shm_wake(link_t *link)
 
 /* One fence for all sends: a fence waits until the last line written has arrived from the core
  * that polls it. */
-void mc_shm_tell(mc_transport_t *t)
+void mc_shm_wake_peers(mc_transport_t *t)
 {
     mc_shm_t *const shm = (mc_shm_t *)t;
     if (!shm->untold)
@@ -42,7 +42,7 @@ void mc_shm_tell(mc_transport_t *t)
         }
 }
 
-void mc_shm_publish_only(link_t *link, mc_shm_slot_t *slot)
+static void publish_only(link_t *link, mc_shm_slot_t *slot)
 {
     atomic_store_explicit(&slot->turn, mc_shm_turn(link->n_out), memory_order_release);
     link->n_out++;
@@ -50,7 +50,7 @@ void mc_shm_publish_only(link_t *link, mc_shm_slot_t *slot)
 
 void mc_shm_publish(link_t *link, mc_shm_slot_t *slot)
 {
-    mc_shm_publish_only(link, slot);
+    publish_only(link, slot);
     mc_shm_wake(link);
 }
 
@@ -86,13 +86,13 @@ static void write_head(mc_shm_slot_t *slot, mc_shm_kind_t kind, const mc_message
     slot->bytes = m->bytes;
 }
 
-/* A message of at most a page; mc_shm_tell wakes its receiver later. The head is written last:
+/* A message of at most a page; mc_shm_wake_peers wakes its receiver later. The head is written last:
  * the receiver polls that cache line, and each poll moves it to its core. */
 static void write_message(link_t *link, mc_shm_slot_t *slot, const mc_message_t *m)
 {
     gather_spans(m->bytes <= MC_SHM_SMALL ? slot->data : page_to_fill(link), m);
     write_head(slot, MC_SHM_MESSAGE, m);
-    mc_shm_publish_only(link, slot);
+    publish_only(link, slot);
     link->untold = shm_of(link)->untold = true;
 }
 
@@ -129,7 +129,7 @@ static uint32_t give_pieces(link_t *link, mc_io_t *io)
         slot->tag = io->offer[0];
         slot->bytes = part;
         io->done += part;
-        mc_shm_publish_only(link, slot);
+        publish_only(link, slot);
     }
     mc_shm_wake(link);
     return n;
@@ -169,7 +169,7 @@ static bool begin_pieces(link_t *link, mc_shm_slot_t *slot, mc_io_t *io)
     mc_shm_move(io, page_to_fill(link), MC_SHM_PAGE, false);
     write_head(slot, MC_SHM_MESSAGE, &io->message);
     io->done = MC_SHM_PAGE;
-    mc_shm_publish_only(link, slot);
+    publish_only(link, slot);
     give_pieces(link, io);
     return io->done == io->message.bytes;
 }
@@ -216,7 +216,7 @@ uint32_t mc_shm_send_on(link_t *link)
     uint32_t n = 0;
     while (link->sending.first && send_first(link, &n))
         ;
-    mc_shm_tell(&shm_of(link)->transport);
+    mc_shm_wake_peers(&shm_of(link)->transport);
     return n;
 }
 

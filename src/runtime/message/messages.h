@@ -1,7 +1,7 @@
 /* Notes: small tagged messages of the library itself. Tags of notes and of the caller's messages never
  * match each other. The caller holds the mesh's lock. */
-#ifndef MC_MESSAGE_NOTE_H
-#define MC_MESSAGE_NOTE_H
+#ifndef MC_MESSAGE_MESSAGES_H
+#define MC_MESSAGE_MESSAGES_H
 
 #include "runtime/message/transfer.h"
 
