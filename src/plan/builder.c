@@ -5,20 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-void mc_append(mc_builder_t *b, mc_step_t step)
-{
-    if (b->status)
-        return;
-    mc_step_t *const grown = mc_grown(b->step, b->n_steps, &b->capacity, sizeof *grown);
-    if (!grown) {
-        b->status = mc_fail_memory("the steps of a plan");
-        return;
-    }
-    b->step = grown;
-    step.phase = b->phase;
-    b->step[b->n_steps++] = step;
-}
-
 static int find_absent(mc_builder_t *b)
 {
     const mc_layout_t *const l = &b->head.layout;

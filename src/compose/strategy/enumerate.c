@@ -212,6 +212,7 @@ mc_node_t mc_graph_after(const mc_node_t *node, const mc_hop_t *hop)
 
 typedef struct {
     const mc_graph_t *graph;
+    mc_paths_t which;
     bool (*each)(void *context, const mc_strategy_t *strategy);
     void *context;
     mc_strategy_t strategy; /* the path so far */
@@ -250,36 +251,22 @@ static bool cover(walk_t *w)
     return true;
 }
 
-static bool walk_paths(walk_t *w, const mc_node_t *node)
+/* To cover a path, its algorithms are chosen at its end. */
+static bool walk(walk_t *w, const mc_node_t *node)
 {
     mc_hop_t hop[MC_MAX_HOPS];
+    const bool covers = w->which == MC_PATHS_COVER;
     if (mc_graph_ended(w->graph, node))
-        return cover(w);
+        return covers ? cover(w) : w->each(w->context, &w->strategy);
     const int32_t n = mc_graph_hops(w->graph, node, hop), i = w->strategy.n_phases++;
     bool more = true;
     for (int32_t h = 0; h < n && more; h++) {
         const mc_node_t next = mc_graph_after(node, &hop[h]);
         w->strategy.phase[i].dims = hop[h].dims;
         w->hop[i] = hop[h];
-        more = walk_paths(w, &next);
-    }
-    w->strategy.n_phases = i;
-    return more;
-}
-
-static bool walk_all(walk_t *w, const mc_node_t *node)
-{
-    mc_hop_t hop[MC_MAX_HOPS];
-    if (mc_graph_ended(w->graph, node))
-        return w->each(w->context, &w->strategy);
-    const int32_t n = mc_graph_hops(w->graph, node, hop), i = w->strategy.n_phases++;
-    bool more = true;
-    for (int32_t h = 0; h < n && more; h++) {
-        const mc_node_t next = mc_graph_after(node, &hop[h]);
-        w->strategy.phase[i].dims = hop[h].dims;
-        for (mc_choices_t left = mc_graph_choices(w->graph, &hop[h]); left && more;) {
+        for (mc_choices_t left = covers ? 1 : choices_at(w, i); left && more;) {
             w->strategy.phase[i].algorithm = mc_choices_take(&left);
-            more = walk_all(w, &next);
+            more = walk(w, &next);
         }
     }
     w->strategy.n_phases = i;
@@ -296,11 +283,11 @@ int mc_strategy_each(meshcoll_collective_t collective, const mc_mesh_t *mesh, mc
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "there is no collective %d", (int)collective);
     const mc_graph_t graph = mc_graph(collective, mesh, false, NULL);
     const mc_node_t start = mc_graph_start(&graph);
-    walk_t walk = {.graph = &graph, .each = each, .context = context};
-    walk.strategy = (mc_strategy_t){.collective = collective, .segments = 1};
-    if (which == MC_PATHS_COVER)
-        walk_paths(&walk, &start);
-    else
-        walk_all(&walk, &start);
+    walk_t w = {.graph = &graph,
+                .which = which,
+                .each = each,
+                .context = context,
+                .strategy = {.collective = collective, .segments = 1}};
+    walk(&w, &start);
     return MESHCOLL_OK;
 }

@@ -313,22 +313,6 @@ static const char *ragged_reason(const mc_strategy_t *s, const mc_mesh_t *mesh, 
     return NULL;
 }
 
-static int check_ragged(const mc_strategy_t *s, const mc_mesh_t *mesh)
-{
-    const char *reason = NULL;
-    if (mc_strategy_is_flat(s, mesh))
-        return MESHCOLL_OK;
-    for (int32_t i = 0; i < s->n_phases; i++) {
-        char phase[PHASE_TEXT];
-        mc_text_t text = mc_text(phase, sizeof phase);
-        if (!(reason = ragged_reason(s, mesh, i)))
-            continue;
-        print_phase(&s->phase[i], mesh, &text);
-        return mc_fail(MESHCOLL_ERR_STRATEGY, "phase %d, %s, %s", i + 1, phase, reason);
-    }
-    return MESHCOLL_OK;
-}
-
 /* Why a phase of an alltoall that gathers is refused, or NULL. Chunks in SCRATCH are pairs of places of
  * the innermost dimension, so no phase may move blocks within a rank. */
 static const char *gather_reason(const mc_strategy_t *s, const mc_mesh_t *mesh, int32_t i)
@@ -354,22 +338,30 @@ static const char *gather_reason(const mc_strategy_t *s, const mc_mesh_t *mesh, 
                  "ranks: take pairwise or digits";
 }
 
+/* Fails with the reason why the first phase that has one is refused. */
+static int check_phases(const mc_strategy_t *s, const mc_mesh_t *mesh,
+                        const char *(*reason)(const mc_strategy_t *s, const mc_mesh_t *mesh,
+                                              int32_t i))
+{
+    for (int32_t i = 0; i < s->n_phases; i++) {
+        const char *const why = reason(s, mesh, i);
+        char phase[PHASE_TEXT];
+        mc_text_t text = mc_text(phase, sizeof phase);
+        if (!why)
+            continue;
+        print_phase(&s->phase[i], mesh, &text);
+        return mc_fail(MESHCOLL_ERR_STRATEGY, "phase %d, %s, %s", i + 1, phase, why);
+    }
+    return MESHCOLL_OK;
+}
+
 static int check_gathers(const mc_strategy_t *s, const mc_mesh_t *mesh)
 {
     if (mesh->dim[mc_mesh_inner(mesh)].extent == mesh->size)
         return mc_fail(MESHCOLL_ERR_STRATEGY,
                        "an alltoall that gathers needs several lines, whose first ranks exchange "
                        "for the others; take pairwise, digits or bruck on one line");
-    for (int32_t i = 0; i < s->n_phases; i++) {
-        const char *const reason = gather_reason(s, mesh, i);
-        char phase[PHASE_TEXT];
-        mc_text_t text = mc_text(phase, sizeof phase);
-        if (!reason)
-            continue;
-        print_phase(&s->phase[i], mesh, &text);
-        return mc_fail(MESHCOLL_ERR_STRATEGY, "phase %d, %s, %s", i + 1, phase, reason);
-    }
-    return MESHCOLL_OK;
+    return check_phases(s, mesh, gather_reason);
 }
 
 /* Along a dimension of extent 1 all placements are equal, so phases may leave it out or include it. */
@@ -378,8 +370,8 @@ int mc_strategy_check(const mc_strategy_t *s, const mc_mesh_t *mesh)
     int status = check_shape(s, mesh);
     for (int32_t side = 0; !status && side < mc_strategy_sides(s); side++)
         status = check_side(s, mesh, side);
-    if (!status && mesh->ragged)
-        status = check_ragged(s, mesh);
+    if (!status && mesh->ragged && !mc_strategy_is_flat(s, mesh))
+        status = check_phases(s, mesh, ragged_reason);
     return !status && mc_strategy_gathers(s) ? check_gathers(s, mesh) : status;
 }
 

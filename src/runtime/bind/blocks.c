@@ -1,4 +1,4 @@
-#include "runtime/bind/blocks.h"
+#include "runtime/bind/binding.h"
 
 #include <stdlib.h>
 
