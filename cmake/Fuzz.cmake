@@ -22,3 +22,4 @@ foreach(source IN LISTS fuzz_sources)
     set_tests_properties(fuzz.${name} PROPERTIES LABELS fuzz TIMEOUT ${fuzz_timeout}
         ENVIRONMENT "MESHCOLL_BUILD_DIR=${PROJECT_BINARY_DIR}")
 endforeach()
+target_sources(fuzz_tagged PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/inproc.c)

@@ -340,10 +340,11 @@ if(NOT MESHCOLL_SANITIZE)
 endif()
 
 # The library's other half of src/gpu, where it is built without: here whatever this one is.
-add_executable(device_no_gpu ${fake_folder}/no_gpu.c ${PROJECT_SOURCE_DIR}/src/runtime/handle/no_gpu.c)
+add_executable(device_no_gpu ${fake_folder}/no_gpu.c ${PROJECT_SOURCE_DIR}/src/runtime/handle/no_gpu.c
+               ${PROJECT_SOURCE_DIR}/tests/support/inproc.c)
 meshcoll_compile_options(device_no_gpu)
 set_target_properties(device_no_gpu PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/device)
-target_include_directories(device_no_gpu PRIVATE ${device_folder})
+target_include_directories(device_no_gpu PRIVATE ${device_folder} ${PROJECT_SOURCE_DIR}/tests)
 target_link_libraries(device_no_gpu PRIVATE meshcoll_internal fakecuda)
 meshcoll_device_test(no_gpu device device_no_gpu)
 set_tests_properties(device.no_gpu PROPERTIES SKIP_RETURN_CODE ${skip_code}

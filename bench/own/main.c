@@ -3,7 +3,7 @@
  * ranks of a mesh run in this process over the in-process transport of the tests, which moves
  * bytes by memcpy. bench/own/instructions.sh counts the instructions of the same runs by function.
  */
-#include "runtime/create/inproc.h"
+#include "support/inproc.h"
 
 #include "base/base.h"
 #include "tools/common/options.h"

@@ -7,6 +7,19 @@ void mc_plan_free(mc_plan_t *plan)
     free(plan);
 }
 
+uint32_t mc_plan_peer(const mc_plan_t *plan, int32_t rank)
+{
+    uint32_t lo = 0, hi = plan->n_peers;
+    while (lo < hi) {
+        const uint32_t mid = lo + (hi - lo) / 2;
+        if (plan->peer[mid] < rank)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
 void mc_plan_predecessors(const mc_plan_t *plan, uint32_t *off, uint32_t *pred)
 {
     uint32_t *const fill = off + 1; /* each entry ends as the offset of the next step */

@@ -87,6 +87,9 @@ typedef struct {
 
 void mc_plan_free(mc_plan_t *plan); /* NULL is allowed */
 
+/* The index in plan->peer of the first rank that is not below this one; n_peers: there is none. */
+uint32_t mc_plan_peer(const mc_plan_t *plan, int32_t rank);
+
 /* Reverses the edges: the predecessors of step i are pred[off[i]…off[i + 1]), ascending. `off` has room for n_steps + 2,
  * `pred` for n_edges. */
 void mc_plan_predecessors(const mc_plan_t *plan, uint32_t *off, uint32_t *pred);

@@ -1,8 +1,8 @@
 #include "bits.h"
 
 #include "box.h"
-#include "runtime/create/inproc.h"
 #include "support/element.h"
+#include "support/inproc.h"
 #include "support/random.h"
 #include "support/strategies.h"
 

@@ -1,6 +1,6 @@
 #include "far.h"
 
-#include "transport/inproc.h"
+#include "support/inproc.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -1,8 +1,8 @@
 /* Headers of tagged messages, written by hand: rank 0 of three posts sends and receives, and the other two send headers
  * and data that no sender of meshcoll would. Each step is a byte that says what, and what it needs. */
 #include "fuzz/fuzz.h"
-#include "runtime/create/inproc.h"
 #include "runtime/message/transfer.h"
+#include "support/inproc.h"
 
 enum { RANKS = 3, MOST_STEPS = 96, LARGE = MC_MESSAGE_EAGER + 64 };
 enum { HEADER, RECEIVE, SEND, DATA, STEPS };

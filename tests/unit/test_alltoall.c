@@ -1,7 +1,7 @@
 /* Alltoall: its plans, what goes over which link, and where blocks lie on the way. */
-#include "runtime/create/inproc.h"
 #include "runtime/request/request.h"
 #include "support/case.h"
+#include "support/inproc.h"
 #include "support/plans.h"
 #include "support/strategies.h"
 

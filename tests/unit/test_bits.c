@@ -4,9 +4,9 @@
  */
 #include "compose/strategy/strategy.h"
 #include "mesh/aligned.h"
-#include "runtime/create/inproc.h"
 #include "runtime/element/datatype.h"
 #include "support/element.h"
+#include "support/inproc.h"
 
 #include <criterion/criterion.h>
 #include <math.h>

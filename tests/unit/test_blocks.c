@@ -1,6 +1,6 @@
 /* The v-variants: blocks of unequal sizes, empty ones among them, with gaps between and in any order. */
-#include "runtime/create/inproc.h"
 #include "runtime/request/request.h"
+#include "support/inproc.h"
 #include "support/strategies.h"
 
 #include <criterion/criterion.h>

@@ -1,7 +1,7 @@
 /* Calls that are known again: many sizes and collectives in turn, and the same calls on other buffers. */
 #include "runtime/call/calls.h"
-#include "runtime/create/inproc.h"
 #include "runtime/request/cache.h"
+#include "support/inproc.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

@@ -2,10 +2,10 @@
  * Only that ends the mesh: not a rank that is late or ahead, or whose record is older than the wait. */
 #include "runtime/diagnose/differ.h"
 
-#include "runtime/create/inproc.h"
 #include "runtime/diagnose/describe.h"
 #include "runtime/diagnose/limits.h"
 #include "runtime/handle/request.h"
+#include "support/inproc.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* What meshcoll_explain tells: settings, phases of steps and of runs, calls and reasons. */
-#include "runtime/create/inproc.h"
 #include "runtime/diagnose/explain.h"
+#include "support/inproc.h"
 #include "support/plans.h"
 
 #include <criterion/criterion.h>

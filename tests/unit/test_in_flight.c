@@ -1,7 +1,7 @@
 /* A call costs about the same with few and with many in flight: begun, and to the end. Costs that grow with their
  * number would be hundreds of times as high here. */
 #include "base/base.h"
-#include "runtime/create/inproc.h"
+#include "support/inproc.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>

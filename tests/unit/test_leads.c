@@ -1,7 +1,7 @@
 /* Runs wait for the barriers of earlier epochs, whatever else completes. All ranks are in this process. */
-#include "runtime/create/inproc.h"
 #include "runtime/handle/request.h"
 #include "runtime/progress/progress.h"
+#include "support/inproc.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

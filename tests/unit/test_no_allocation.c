@@ -1,7 +1,7 @@
 /* From start to wait nothing is allocated, and nothing is freed; nor by calls that come again. */
 #include "base/base.h"
-#include "runtime/create/inproc.h"
 #include "support/allocations.h"
+#include "support/inproc.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>

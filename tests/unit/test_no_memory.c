@@ -1,9 +1,9 @@
 /* Each allocation in turn fails: whoever meets it says so, has nothing left over, and works again after. */
 #include "compose/planner/planner.h"
 #include "plan/verify/verify.h"
-#include "runtime/create/inproc.h"
 #include "runtime/place/boxes.h"
 #include "support/allocations.h"
+#include "support/inproc.h"
 #include "transport/shm/shm.h"
 
 #include <criterion/criterion.h>

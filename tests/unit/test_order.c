@@ -4,7 +4,7 @@
  */
 #include "compose/planner/planner.h"
 #include "plan/verify/verify.h"
-#include "runtime/create/inproc.h"
+#include "support/inproc.h"
 #include "support/plans.h"
 
 #include <criterion/criterion.h>

@@ -1,11 +1,11 @@
 /* From the call to the wire, all ranks in this process: every collective, strategy and shape. */
 #include "mesh/mesh.h"
 #include "runtime/create/create.h"
-#include "runtime/create/inproc.h"
 #include "runtime/handle/digest.h"
 #include "runtime/handle/handle.h"
 #include "support/case.h"
 #include "support/element.h"
+#include "support/inproc.h"
 #include "support/strategies.h"
 
 #include <criterion/criterion.h>

@@ -1,6 +1,6 @@
 /* A thread with a small stack: a call, its plan and the creation of a mesh take 32 KiB of it at most. */
 #include "compose/planner/planner.h"
-#include "runtime/create/inproc.h"
+#include "support/inproc.h"
 #include "support/places.h"
 
 #include <criterion/criterion.h>

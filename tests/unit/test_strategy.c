@@ -135,7 +135,7 @@ Test(strategy, wrong_texts_are_refused_with_the_reason)
     expect_refusal("option9", MESHCOLL_BCAST, "option1, option2, option3");
     expect_refusal("bcast:mst(box", MESHCOLL_BCAST, "collective:algorithm(dimension)");
     expect_refusal("(box):bcast", MESHCOLL_BCAST, "collective:algorithm(dimension)");
-    expect_refusal("bcast:mst(node)", MESHCOLL_BCAST, "no dimension of mesh box=4,gpu=8");
+    expect_refusal("bcast:mst(node)", MESHCOLL_BCAST, "not a dimension of mesh box=4,gpu=8");
     expect_refusal("bcast:mst(gpu*box)", MESHCOLL_BCAST, "are not adjacent, outer first, in");
     expect_refusal("bcast:ring(box)", MESHCOLL_BCAST, "it has mst, chain, star, edst, long");
     expect_refusal("cast:mst(box)", MESHCOLL_BCAST, "names no collective");

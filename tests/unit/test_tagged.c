@@ -1,7 +1,7 @@
 /* Tagged messages among ranks of one process, step by step: which message a receive matches, what
  * waits at the sender, and headers that no sender writes. */
-#include "runtime/create/inproc.h"
 #include "runtime/message/transfer.h"
+#include "support/inproc.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

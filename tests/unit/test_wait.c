@@ -1,7 +1,7 @@
 /* Waiting, where a descriptor says all the time that there is news; and tests that find nothing. */
-#include "runtime/create/inproc.h"
 #include "runtime/progress/threads.h"
 #include "runtime/progress/wait.h"
+#include "support/inproc.h"
 
 #include <criterion/criterion.h>
 #include <pthread.h>

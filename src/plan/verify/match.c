@@ -109,16 +109,9 @@ static int matching_create(const mc_world_t *world, matching_t *matching)
 static size_t pair_of(const matching_t *m, int32_t rank, int32_t peer)
 {
     const mc_plan_t *const plan = m->world->plan[rank];
-    uint32_t lo = 0, hi = plan->n_peers;
-    while (lo < hi) {
-        const uint32_t mid = lo + (hi - lo) / 2;
-        if (plan->peer[mid] < peer)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    const bool found = lo < plan->n_peers && plan->peer[lo] == peer;
-    return found ? m->first_peer[rank] + lo : SIZE_MAX;
+    const uint32_t at = mc_plan_peer(plan, peer);
+    const bool found = at < plan->n_peers && plan->peer[at] == peer;
+    return found ? m->first_peer[rank] + at : SIZE_MAX;
 }
 
 /* Walks backwards, so that each list starts with the first message. */

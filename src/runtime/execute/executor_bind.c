@@ -34,19 +34,6 @@ static bool is_staged(const mc_executor_t *x, uint32_t t)
             MC_PIECE_UNIT % x->binding->element != 0);
 }
 
-static uint32_t peer_of(const mc_plan_t *plan, const mc_step_t *s)
-{
-    uint32_t lo = 0, hi = plan->n_peers;
-    while (hi - lo > 1) {
-        const uint32_t mid = (lo + hi) / 2;
-        if (plan->peer[mid] <= s->peer)
-            lo = mid;
-        else
-            hi = mid;
-    }
-    return lo;
-}
-
 static mc_lane_t lane_of(const mc_wiring_t *w, uint32_t peer, uint8_t phase, bool sends)
 {
     const uint64_t all = mc_tag_context(w->context) | mc_tag_phase(phase);
@@ -70,7 +57,7 @@ static uint32_t add_lanes(const mc_plan_t *plan, const mc_wiring_t *w, bool send
         const mc_step_t *const s = &plan->step[t];
         if (!(sends ? mc_op_sends((mc_op_t)s->op) : mc_op_receives((mc_op_t)s->op)))
             continue;
-        const uint32_t peer = peer_of(plan, s), at = peer * phases + s->phase;
+        const uint32_t peer = mc_plan_peer(plan, s->peer), at = peer * phases + s->phase;
         if (!number[at]) {
             if (lane)
                 lane[n] = lane_of(w, peer, s->phase, sends);
@@ -89,7 +76,7 @@ static void find_last(const mc_plan_t *plan, bool sends, uint32_t *seen, mc_task
     for (uint32_t t = plan->n_steps; t-- > 0;) {
         const mc_step_t *const s = &plan->step[t];
         if (sends ? mc_op_sends((mc_op_t)s->op) : mc_op_receives((mc_op_t)s->op))
-            task[t].is_last = seen[peer_of(plan, s)]++ == 0;
+            task[t].is_last = seen[mc_plan_peer(plan, s->peer)]++ == 0;
     }
     memset(seen, 0, plan->n_peers * sizeof *seen);
 }

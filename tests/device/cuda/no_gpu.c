@@ -1,7 +1,7 @@
 /* A library that is built without src/gpu, whatever this one is: calls on device memory are refused with what to do,
  * and host memory works as ever. */
 #include "fake.h"
-#include "runtime/create/inproc.h"
+#include "support/inproc.h"
 
 #include <stdio.h>
 #include <stdlib.h>
