@@ -23,50 +23,36 @@ static void make_table(options_t *o, texts_t *t, mc_option_t table[MAX_OPTIONS])
 {
     const mc_option_t all[] = {
         {.heading = "what runs"},
-        {.name = "collective",
-         .value = "NAME",
-         .help = "bcast (default), reduce, scatter, gather, allgather, allreduce,\n"
-                 "reduce_scatter, alltoall, barrier",
-         .text = &t->collective},
-        {.name = "mesh",
-         .value = "TEXT",
-         .help = "box=4,gpu=4: dimensions, outermost first; default: found",
-         .text = &o->mesh},
-        {.name = "links",
-         .value = "TEXT",
-         .help = "link models, as in `meshcoll plan --links`",
-         .text = &o->links},
-        {.name = "transports",
-         .value = "TEXT",
-         .help = "per dimension, shm or a list of UCX's: box=tcp,self;gpu=shm",
-         .text = &o->transports},
-        {.name = "strategies",
-         .value = "LIST",
-         .help = "separated by commas or newlines (default: best,named):\n"
-                 "  best     what the planner picks at each size\n"
-                 "  named    every named entry of the collective on this mesh\n"
-                 "  all      every path, with every algorithm in every phase once\n"
-                 "  option2  a named entry\n"
-                 "  \"bcast:mst(box) bcast:mst(gpu) segments=4\"  a strategy's text",
-         .text = &o->strategies},
-        {.name = "flat",
-         .value = "mpi|nccl",
-         .help = "that library's own collective too, on the same buffers; nccl: of GPUs",
-         .text = &t->flat},
-        {.name = "datatype",
-         .value = "NAME",
-         .help = "float32 (default), float16, int64, … (docs/datatypes.md)",
-         .text = &t->datatype},
-        {.name = "op",
-         .value = "NAME",
-         .help = "sum (default), avg, min, band, … (docs/datatypes.md)",
-         .text = &t->op},
-        {.name = "root", .value = "RANK", .help = "0", .number = &o->root, .most = MOST_COUNT},
-        {.name = "memory",
-         .value = "host|device",
-         .help = "where the buffers are: of the host (default), or of a GPU for each rank",
-         .text = &t->memory},
-        {.name = "in-place", .help = "input and output in one buffer", .flag = &o->in_place},
+        MC_OPTION_TEXT("collective", "NAME",
+                       "bcast (default), reduce, scatter, gather, allgather, allreduce,\n"
+                       "reduce_scatter, alltoall, barrier",
+                       &t->collective),
+        MC_OPTION_TEXT("mesh", "TEXT", "box=4,gpu=4: dimensions, outermost first; default: found",
+                       &o->mesh),
+        MC_OPTION_TEXT("links", "TEXT", "link models, as in `meshcoll plan --links`", &o->links),
+        MC_OPTION_TEXT("transports", "TEXT",
+                       "per dimension, shm or a list of UCX's: box=tcp,self;gpu=shm",
+                       &o->transports),
+        MC_OPTION_TEXT("strategies", "LIST",
+                       "separated by commas or newlines (default: best,named):\n"
+                       "  best     what the planner picks at each size\n"
+                       "  named    every named entry of the collective on this mesh\n"
+                       "  all      every path, with every algorithm in every phase once\n"
+                       "  option2  a named entry\n"
+                       "  \"bcast:mst(box) bcast:mst(gpu) segments=4\"  a strategy's text",
+                       &o->strategies),
+        MC_OPTION_TEXT("flat", "mpi|nccl",
+                       "that library's own collective too, on the same buffers; nccl: of GPUs",
+                       &t->flat),
+        MC_OPTION_TEXT("datatype", "NAME",
+                       "float32 (default), float16, int64, … (docs/datatypes.md)", &t->datatype),
+        MC_OPTION_TEXT("op", "NAME", "sum (default), avg, min, band, … (docs/datatypes.md)",
+                       &t->op),
+        MC_OPTION_NUMBER("root", "RANK", "0", &o->root, 0, MOST_COUNT),
+        MC_OPTION_TEXT("memory", "host|device",
+                       "where the buffers are: of the host (default), or of a GPU for each rank",
+                       &t->memory),
+        MC_OPTION_FLAG("in-place", "input and output in one buffer", &o->in_place),
 
         {.heading = "sizes, of the whole vector for every collective; alltoall: of what one rank "
                     "sends. K, M and G are powers of 1024"},
@@ -79,10 +65,7 @@ static void make_table(options_t *o, texts_t *t, mc_option_t table[MAX_OPTIONS])
          .real = &o->factor,
          .from = 1.01,
          .to = 1e9},
-        {.name = "sizes",
-         .value = "LIST",
-         .help = "these instead, ascending: 8,64,1M",
-         .text = &t->sizes},
+        MC_OPTION_TEXT("sizes", "LIST", "these instead, ascending: 8,64,1M", &t->sizes),
 
         {.heading = "how often"},
         {.name = "warmup",
@@ -108,23 +91,18 @@ static void make_table(options_t *o, texts_t *t, mc_option_t table[MAX_OPTIONS])
          .help = "fewer rounds, but 3, when a row has taken that long",
          .real = &o->max_time,
          .to = 1e9},
-        {.name = "again",
-         .value = "N",
-         .help = "0 untimed runs of a strategy before each timed one",
-         .number = &o->again,
-         .most = MOST_COUNT},
-        {.name = "enqueue",
-         .value = "N",
-         .help = "N calls in a row in a CUDA stream, timed by its events, instead of one that the\n"
-                 "host waits for; with --memory device",
-         .number = &o->enqueue,
-         .least = 1,
-         .most = MOST_COUNT},
-        {.name = "gate",
-         .value = "FILE",
-         .help = "ranks on one kernel: wait asleep, and count the time from one moment for all;\n"
-                 "FILE is new, in a folder that all ranks share, and removed once all have it",
-         .text = &o->gate},
+        MC_OPTION_NUMBER("again", "N", "0 untimed runs of a strategy before each timed one",
+                         &o->again, 0, MOST_COUNT),
+        MC_OPTION_NUMBER(
+            "enqueue", "N",
+            "N calls in a row in a CUDA stream, timed by its events, instead of one that the\n"
+            "host waits for; with --memory device",
+            &o->enqueue, 1, MOST_COUNT),
+        MC_OPTION_TEXT(
+            "gate", "FILE",
+            "ranks on one kernel: wait asleep, and count the time from one moment for all;\n"
+            "FILE is new, in a folder that all ranks share, and removed once all have it",
+            &o->gate),
         {.name = "check",
          .letter = 'c',
          .value = "0|1",
@@ -133,27 +111,25 @@ static void make_table(options_t *o, texts_t *t, mc_option_t table[MAX_OPTIONS])
          .most = 1},
 
         {.heading = "output"},
-        {.name = "rate",
-         .value = "RATE",
-         .help = "200mbit: what a box's network carries each way; for the lower bound only",
-         .text = &o->rate},
-        {.name = "csv",
-         .value = "FILE",
-         .help = "a row for each strategy and size; -: on standard output, in place of the table",
-         .text = &o->csv},
-        {.name = "json", .value = "FILE", .help = "the same with all settings", .text = &o->json},
-        {.name = "timeline",
-         .value = "FILE",
-         .help = "one run of each strategy, step by step, to FILE.json: for Perfetto,\n"
-                 "chrome://tracing and bench/timeline.py; several strategies: FILE-1-NAME.json, …",
-         .text = &o->timeline},
+        MC_OPTION_TEXT("rate", "RATE",
+                       "200mbit: what a box's network carries each way; for the lower bound only",
+                       &o->rate),
+        MC_OPTION_TEXT(
+            "csv", "FILE",
+            "a row for each strategy and size; -: on standard output, in place of the table",
+            &o->csv),
+        MC_OPTION_TEXT("json", "FILE", "the same with all settings", &o->json),
+        MC_OPTION_TEXT(
+            "timeline", "FILE",
+            "one run of each strategy, step by step, to FILE.json: for Perfetto,\n"
+            "chrome://tracing and bench/timeline.py; several strategies: FILE-1-NAME.json, …",
+            &o->timeline),
         {.name = "timeline-bytes",
          .value = "BYTES",
          .help = "the size of that run (default: the largest)",
          .bytes = &o->timeline_bytes},
-        {.name = "version",
-         .help = "answered at once, as --help is, also without mpirun",
-         .flag = &t->version},
+        MC_OPTION_FLAG("version", "answered at once, as --help is, also without mpirun",
+                       &t->version),
         {0},
     };
     _Static_assert(MC_COUNT(all) <= MAX_OPTIONS, "the table has room");

@@ -246,13 +246,12 @@ static bool read_options(int argc, char **argv, options_t *o, int *exit)
          .number = &o->operations,
          .least = 1,
          .most = 1000000000},
-        {.name = "mesh", .value = "M", .help = "x=4,y=4; at most 64 ranks", .text = &o->mesh},
-        {.name = "collective",
-         .value = "C",
-         .help =
-             "allreduce, bcast; blocking: allreduce by the blocking call, on one rank; in-turn:\n"
-             "eight sizes of two collectives; fresh: other buffers each time",
-         .text = &o->collective},
+        MC_OPTION_TEXT("mesh", "M", "x=4,y=4; at most 64 ranks", &o->mesh),
+        MC_OPTION_TEXT(
+            "collective", "C",
+            "allreduce, bcast; blocking: allreduce by the blocking call, on one rank; in-turn:\n"
+            "eight sizes of two collectives; fresh: other buffers each time",
+            &o->collective),
         {0},
     };
     mc_arguments_t none = {0};

@@ -263,11 +263,9 @@ static bool read_options(int argc, char **argv, options_t *o, int *exit)
          .number = &o->repetitions,
          .least = 1,
          .most = 1000000},
-        {.name = "quick", .help = "no larger mesh than the targets need", .flag = &o->quick},
-        {.name = "strict", .help = "exit status 1 when a target is missed", .flag = &o->strict},
-        {.name = "drawn",
-         .help = "instead: choices from cold on links drawn at random",
-         .flag = &o->drawn},
+        MC_OPTION_FLAG("quick", "no larger mesh than the targets need", &o->quick),
+        MC_OPTION_FLAG("strict", "exit status 1 when a target is missed", &o->strict),
+        MC_OPTION_FLAG("drawn", "instead: choices from cold on links drawn at random", &o->drawn),
         {0},
     };
     mc_arguments_t none = {0};
