@@ -161,8 +161,7 @@ Test(machine, names_ranks_in_the_order_of_the_sum)
     const mc_world_t world = world_of(&p);
     cr_assert_eq(mc_machine_create(&world, false, &m), MESHCOLL_OK);
     for (int32_t r = 0; r < 3; r++)
-        cr_assert_eq(run_message(m, r, r > 0, r + 1, 0), MESHCOLL_OK, "%s",
-                     meshcoll_last_error());
+        cr_assert_eq(run_message(m, r, r > 0, r + 1, 0), MESHCOLL_OK, "%s", meshcoll_last_error());
     const mc_value_t sum = mc_machine_value(m, 3, MC_OUT, 0);
     cr_expect_eq(mc_value_ranks(m, sum, ranks, 2, &n), 0);
     cr_expect_eq(n, 4);
