@@ -1,6 +1,6 @@
 #include "common/gpu.h"
 
-#include "gpu/cuda/image.h"
+#include "gpu/cuda/driver.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>

@@ -1,10 +1,8 @@
-#include "gpu/call/enqueue.h"
+#include "gpu/call/call.h"
 
-#include "gpu/call/stage.h"
 #include "gpu/launch/launch.h"
 #include "gpu/launch/times.h"
-#include "gpu/mesh/open.h"
-#include "gpu/mesh/window.h"
+#include "gpu/mesh/gpu.h"
 #include "runtime/check/kinds.h"
 #include "runtime/check/passing.h"
 #include "runtime/handle/args.h"

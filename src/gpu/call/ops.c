@@ -1,11 +1,8 @@
 /* What the runtime knows of GPUs: runtime/handle/device.h. */
-#include "gpu/call/enqueue.h"
-#include "gpu/call/register.h"
-#include "gpu/call/stage.h"
+#include "gpu/call/call.h"
 #include "gpu/launch/launch.h"
 #include "gpu/launch/times.h"
-#include "gpu/mesh/open.h"
-#include "gpu/mesh/window.h"
+#include "gpu/mesh/gpu.h"
 
 #include <stdlib.h>
 

@@ -1,8 +1,8 @@
-#include "gpu/call/register.h"
+#include "gpu/call/call.h"
 
 #include "gpu/launch/launch.h"
+#include "gpu/mesh/gpu.h"
 #include "gpu/mesh/meeting.h"
-#include "gpu/mesh/open.h"
 #include "runtime/check/kinds.h"
 #include "runtime/progress/failure.h"
 #include "runtime/request/numbers.h"

@@ -1,4 +1,4 @@
-#include "gpu/call/stage.h"
+#include "gpu/call/call.h"
 
 #include "gpu/launch/launch.h"
 #include "runtime/call/init.h"

@@ -1,5 +1,5 @@
 /* Alone in its file, so that a test can give another image. */
-#include "gpu/cuda/image.h"
+#include "gpu/cuda/driver.h"
 
 #include <stddef.h>
 

@@ -1,8 +1,8 @@
 #include "gpu/launch/launch.h"
 
 #include "gpu/launch/times.h"
+#include "gpu/mesh/gpu.h"
 #include "gpu/mesh/signals.h"
-#include "gpu/mesh/window.h"
 #include "runtime/progress/failure.h"
 #include "runtime/progress/wait.h"
 

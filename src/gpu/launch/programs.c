@@ -3,9 +3,8 @@
 #include "compose/algorithms/placement.h"
 #include "gpu/launch/protocol.h"
 #include "gpu/launch/tracks.h"
-#include "gpu/mesh/near.h"
+#include "gpu/mesh/gpu.h"
 #include "gpu/mesh/signals.h"
-#include "gpu/mesh/window.h"
 #include "runtime/handle/args.h"
 #include "runtime/request/request.h"
 
@@ -212,20 +211,96 @@ static int check_passing(const making_t *m)
                    "does");
 }
 
+/* Direct messages --------------------------------------------------------------------------------- */
+
+/* The plans and bindings of the ranks on this machine, which each of them makes for a call whose OUT is registered: they
+ * say which messages go straight there, and where to. */
+typedef struct {
+    mc_plan_t **plan;
+    mc_binding_t *binding;
+    unsigned char *linked;
+    mc_direct_t direct;
+} near_t;
+
+static int bind_rank(const making_t *m, int32_t rank, mc_plan_t **plan, mc_binding_t *binding)
+{
+    const mc_operands_t operands = mc_operands_of(m->args);
+    int status = plan_of(m, planned_rank(m, rank), plan);
+    if (!status)
+        status = mc_binding_init(binding, *plan);
+    binding->block_of = m->by_comm ? NULL : m->mesh->order.comm_rank;
+    return status ? status : mc_binding_measure(binding, &operands);
+}
+
+static void close_near(near_t *k)
+{
+    const int32_t n = k->direct.world.n;
+    mc_direct_free(&k->direct);
+    for (int32_t i = 0; i < n && k->plan && k->binding; i++) {
+        if (k->plan[i])
+            mc_binding_free(&k->binding[i]);
+        mc_plan_free(k->plan[i]);
+    }
+    free(k->linked);
+    free(k->binding);
+    free(k->plan);
+    *k = (near_t){.plan = NULL};
+}
+
+static int open_near(const making_t *m, near_t *near)
+{
+    const mc_gpu_arena_t *const arena = &m->mesh->gpu->arena;
+    const int32_t size = m->mesh->mesh.size, own = m->mesh->rank;
+    const size_t room = (size_t)size;
+    near_t k = {.plan = calloc(room, sizeof *k.plan),
+                .binding = calloc(room, sizeof *k.binding),
+                .linked = calloc(room, room)};
+    int32_t *const rank = calloc(room, sizeof *rank);
+    int status = k.plan && k.binding && k.linked && rank ? MESHCOLL_OK
+                                                         : mc_fail_memory("plans of other ranks");
+    int32_t n = 0;
+    for (int32_t r = 0; r < size && !status; r++)
+        if (!mc_gpu_layout_is_far(&arena->layout, own, r)) {
+            rank[n] = r;
+            status = bind_rank(m, r, &k.plan[n], &k.binding[n]);
+            n++;
+        }
+    for (int32_t i = 0; i < n && !status; i++)
+        for (int32_t j = 0; j < n; j++)
+            k.linked[i * n + j] = i != j && !mc_gpu_arena_by_host(arena, rank[i], rank[j]);
+    const mc_direct_world_t world = {.n = n,
+                                     .binding = k.binding,
+                                     .linked = k.linked,
+                                     .apart = m->args->collective == MESHCOLL_ALLTOALL &&
+                                              m->args->in != m->args->out,
+                                     .blocks = arena->layout.blocks};
+    if (!status)
+        status = mc_direct_find(&world, &k.direct);
+    free(rank);
+    if (status) {
+        k.direct = (mc_direct_t){.world = {.n = size}};
+        close_near(&k);
+        return status;
+    }
+    *near = k;
+    return MESHCOLL_OK;
+}
+
+/* Lowering ---------------------------------------------------------------------------------------- */
+
 /* Messages with flags in their data take slots, and so do those of several tracks, whose order is not proved
  * (gpu/program/direct.h). */
 static int lower_bound(const making_t *m, mc_gpu_program_t *p)
 {
-    const mc_gpu_planned_t planned = {m->mesh, m->args, m->strategy, m->by_comm};
     const uint32_t widest = m->volume.widest, blocks = m->mesh->gpu->arena.layout.blocks;
-    mc_gpu_near_t near;
+    near_t near;
     if (!m->window || m->ll || m->tracks.n > 1)
         return mc_device_lower(&m->binding, widest, blocks, &m->tracks, NULL, &p->lowered);
-    int status = mc_gpu_near_open(&planned, &near);
+    int status = open_near(m, &near);
     if (status)
         return status;
     status = mc_device_lower(&m->binding, widest, blocks, NULL, &near.direct, &p->lowered);
-    mc_gpu_near_close(&near);
+    close_near(&near);
     return status;
 }
 

@@ -82,4 +82,48 @@ int mc_gpu_visit(mc_cu_context_t context, mc_gpu_visit_t *visit);
 int mc_gpu_enter(const mc_gpu_t *gpu, mc_gpu_visit_t *visit);
 void mc_gpu_leave(mc_gpu_visit_t *visit);
 
+/* Opening and closing ------------------------------------------------------------------------------- */
+
+/* Makes h->gpu, unless it is there; `buffer` is a pointer of the call. Collective; `number` is the
+ * call's. Either all ranks succeed, or all fail and *agreed is set: they know it of each other. */
+int mc_gpu_open(meshcoll_t *h, const mc_pointer_t *buffer, uint32_t number, bool *agreed);
+/* May ranks of this mesh use GPUs? The same on all of them. */
+int mc_gpu_check_ranks(const meshcoll_t *h);
+/* When the kernels of all ranks are complete: peers' memory is not used any more. */
+void mc_gpu_unmap(meshcoll_t *h);
+/* Was it done? */
+bool mc_gpu_is_unmapped(const mc_gpu_t *gpu);
+/* When all ranks have done that, frees what mc_gpu_open has made, and memory of programs; the context is current.
+ * `leaves`: what peers or kernels may still use stays until the process ends. */
+void mc_gpu_free(const meshcoll_t *h, mc_gpu_t *gpu, bool leaves);
+/* Of a job with `gpu`, at last. */
+void mc_gpu_alarm_free(const mc_job_t *job);
+
+/* Registered memory -------------------------------------------------------------------------------- */
+
+/*
+ * Registered memory: a buffer of each rank's GPU that the other ranks on its machine have mapped.
+ * Where OUT of a call lies in one, ranks know where the others' lies: at the same offset of theirs.
+ */
+struct mc_gpu_window {
+    struct meshcoll_registration is; /* first */
+    mc_gpu_window_t *next;           /* of the mesh's */
+    uint32_t number; /* of the operation that registered it, the same on all ranks */
+    char *buffer;    /* this rank's */
+    size_t bytes;    /* the same on all ranks */
+    /* By mesh rank, as this process's GPU sees it; 0: not mapped. What was mapped is an allocation,
+     * in which the buffer begins at `peer`. */
+    mc_cu_address_t *mapped, *peer;
+};
+
+/* The registration that OUT of a checked call lies in as a whole; NULL: none, or the call takes no
+ * advantage of it: tables of counts may differ between ranks; not all ranks need have an OUT; and
+ * one that is a block lies elsewhere on each rank where it is in place. */
+const mc_gpu_window_t *mc_gpu_window(const meshcoll_t *h, const meshcoll_args_t *args);
+
+/* Closes what is mapped. The context is current. */
+void mc_gpu_window_unmap(mc_gpu_window_t *window, int32_t ranks);
+/* Frees it, and takes it out of the list, if it is there. */
+void mc_gpu_window_free(mc_gpu_t *gpu, mc_gpu_window_t *window);
+
 #endif

@@ -1,10 +1,9 @@
 /* Making a mesh's state for calls on device memory, and freeing it. */
-#include "gpu/mesh/open.h"
 
-#include "gpu/cuda/image.h"
+#include "gpu/cuda/driver.h"
+#include "gpu/mesh/gpu.h"
 #include "gpu/mesh/meeting.h"
 #include "gpu/mesh/signals.h"
-#include "gpu/mesh/window.h"
 #include "job/monitor/monitor.h"
 #include "runtime/progress/failure.h"
 

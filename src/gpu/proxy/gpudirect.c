@@ -1,4 +1,4 @@
-#include "gpu/proxy/gpudirect.h"
+#include "gpu/proxy/state.h"
 
 #include <stdlib.h>
 #include <string.h>

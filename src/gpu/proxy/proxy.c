@@ -2,7 +2,7 @@
 #include "gpu/proxy/proxy.h"
 
 #include "base/system/descriptor.h"
-#include "gpu/proxy/thread.h"
+#include "gpu/proxy/state.h"
 #include "runtime/connect/connections.h"
 
 #include <errno.h>

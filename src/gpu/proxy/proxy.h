@@ -13,7 +13,7 @@
 #ifndef MC_PROXY_PROXY_H
 #define MC_PROXY_PROXY_H
 
-#include "gpu/proxy/gpudirect.h"
+#include "gpu/cuda/driver.h"
 #include "gpu/route/route.h"
 #include "runtime/handle/handle.h"
 
@@ -28,7 +28,7 @@ typedef struct mc_gpu_job {
         mc_cu_context_t context; /* that it was allocated in */
     } alarm;
     struct mc_proxy *proxy; /* NULL: none was needed */
-    struct mc_stage *spare; /* memory of the host (gpu/call/stage.h) */
+    struct mc_stage *spare; /* memory of the host (gpu/call/call.h) */
 } mc_gpu_job_t;
 
 /* Is a rank of the mesh on another machine than this one? */

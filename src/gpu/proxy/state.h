@@ -6,6 +6,21 @@
 
 #include <pthread.h>
 
+/*
+ * May slots of messages to other machines lie in memory of the GPU, where UCX and the network card
+ * read and write them? Only where the user says so, and where it is sure that a kernel that runs
+ * sees what has arrived: the GPU orders such writes, or the driver has a call that waits for them.
+ * Each rank's own choice: its peers need not make the same.
+ */
+typedef struct {
+    mc_cu_context_t context; /* of the memory; NULL: it may not */
+    int (*flush)(void);      /* before a kernel is told of what has arrived; NULL: needs nothing */
+    const char *why_not;     /* "…, as WHY_NOT"; static; NULL: it may */
+} mc_gpudirect_t;
+
+/* As MESHCOLL_GPU_DIRECT says, for the GPU whose context is current. ERR_PARSE, ERR_DEVICE. */
+int mc_gpudirect_find(mc_gpudirect_t *direct);
+
 /* From the program's threads to the proxy's. */
 typedef struct mc_proxy_order {
     struct mc_proxy_order *next;
@@ -57,5 +72,13 @@ typedef struct mc_proxy {
     mc_proxy_end_t *ends; /* with launches so far */
     bool over;            /* the mesh failed: nothing is moved any more */
 } mc_proxy_t;
+
+/* The thread: with all signals blocked. ERR_NO_MEMORY. */
+int mc_proxy_thread_start(mc_proxy_t *proxy);
+/* Waits for its end. */
+void mc_proxy_thread_stop(mc_proxy_t *proxy);
+
+/* Wakes it where it sleeps; the lock is held. */
+void mc_proxy_wake(mc_proxy_t *proxy);
 
 #endif

@@ -1,4 +1,4 @@
-#include "gpu/proxy/thread.h"
+#include "gpu/proxy/state.h"
 
 #include "runtime/connect/connections.h"
 #include "runtime/progress/failure.h"

@@ -87,7 +87,7 @@ struct meshcoll_request {
     bool internal;                  /* runs for the library, and belongs to nobody */
     struct mc_gpu_program
         *program; /* of a persistent request on device memory, which has no plan */
-    /* Of a persistent request on device memory that runs on the host (gpu/call/stage.h); else NULL. `before` a run
+    /* Of a persistent request on device memory that runs on the host (gpu/call/call.h); else NULL. `before` a run
      * starts, and `after` it has ended well, before anybody learns of that. */
     struct mc_stage *stage;
     int (*before)(meshcoll_request_t *request);

@@ -1,5 +1,5 @@
 /* In place of the library's kernels, which need nvcc: the fake has them by itself. */
-#include "gpu/cuda/image.h"
+#include "gpu/cuda/driver.h"
 
 const void *mc_cuda_image(void)
 {

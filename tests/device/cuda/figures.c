@@ -5,7 +5,7 @@
  */
 #include "common/gpu.h"
 #include "compose/strategy/strategy.h"
-#include "gpu/cuda/image.h"
+#include "gpu/cuda/driver.h"
 #include "gpu/mesh/arena.h"
 #include "gpu/program/program.h"
 #include "runtime/request/request.h"

@@ -1,5 +1,5 @@
 /* Has the library kernels for GPUs, where nvcc was there to compile them? */
-#include "gpu/cuda/image.h"
+#include "gpu/cuda/driver.h"
 
 #include <stdint.h>
 #include <stdio.h>

@@ -7,7 +7,6 @@
 #include "support/strategies.h"
 
 #include "gpu/cuda/driver.h"
-#include "gpu/cuda/image.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

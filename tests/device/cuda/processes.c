@@ -9,7 +9,6 @@
 
 #include "base/base.h"
 #include "gpu/cuda/driver.h"
-#include "gpu/cuda/image.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

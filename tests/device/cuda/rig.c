@@ -1,6 +1,6 @@
 #include "rig.h"
 
-#include "gpu/cuda/image.h"
+#include "gpu/cuda/driver.h"
 
 #include <fcntl.h>
 #include <sched.h>
