@@ -2,6 +2,7 @@
 
 #include "compose/strategy/strategy.h"
 #include "runtime/request/request.h"
+#include "support/program_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,6 +3,7 @@
 #include "runtime/request/request.h"
 #include "support/case.h"
 #include "support/plans.h"
+#include "support/program_text.h"
 #include "support/stand.h"
 #include "support/strategies.h"
 

@@ -3,6 +3,7 @@
 
 #include "gpu/program/program.h"
 #include "runtime/request/request.h"
+#include "support/program_text.h"
 #include "support/stand.h"
 #include "support/strategies.h"
 

@@ -46,12 +46,10 @@ typedef struct {
 MC_DEVICE_FN void mc_device_find(const mc_device_call_t *call, mc_device_spot_t *spot)
 {
     const mc_device_run_t *next = &call->run[spot->at];
-    spot->end = spot->at + 1;
-    while (call->run[spot->end - 1].flags & MC_DEVICE_MORE)
-        spot->end++;
+    spot->end = mc_device_step_end(call->run, spot->at);
     spot->runs = spot->end - spot->at;
     spot->receives = spot->messages = spot->first = spot->direct = spot->beside = 0;
-    if (next->op > MC_DEVICE_RECV_REDUCE)
+    if (!mc_device_is_message(next))
         return;
     for (;;) {
         const int sends = next->op == MC_DEVICE_SEND;

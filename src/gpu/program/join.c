@@ -14,19 +14,6 @@ typedef struct {
     uint32_t receives, sends;
 } group_t;
 
-static bool is_message(const mc_device_run_t *run)
-{
-    return run->op <= MC_DEVICE_RECV_REDUCE;
-}
-
-/* Behind the last run of the message that begins at `at`. */
-static uint32_t end_of(const mc_device_run_t *run, uint32_t at)
-{
-    while (run[at].flags & MC_DEVICE_MORE)
-        at++;
-    return at + 1;
-}
-
 /* One side of a run. */
 typedef struct {
     uint8_t buffer;
@@ -86,7 +73,7 @@ static void count(group_t *g, const mc_device_run_t *run, uint32_t at)
 
 static group_t alone(const mc_device_run_t *run, uint32_t at)
 {
-    group_t g = {.at = at, .runs = end_of(run, at) - at};
+    group_t g = {.at = at, .runs = mc_device_step_end(run, at) - at};
     count(&g, run, at);
     return g;
 }
@@ -104,11 +91,11 @@ static group_t group_at(const mc_device_run_t *run, uint32_t at)
 static bool takes(const group_t *g, const mc_device_run_t *run, uint32_t n)
 {
     const mc_device_run_t *const next = &run[g->end];
-    if (g->end == n || !is_message(next) || next->op == MC_DEVICE_RECV ||
+    if (g->end == n || !mc_device_is_message(next) || next->op == MC_DEVICE_RECV ||
         (next->op == MC_DEVICE_RECV_REDUCE && g->sends > 0) ||
         g->receives + g->sends == MC_DEVICE_JOINED || has_lane(g, run, next->lane) ||
         mc_device_track(next) != mc_device_track(&run[g->at]) ||
-        end_of(run, g->end) - g->end != g->runs)
+        mc_device_step_end(run, g->end) - g->end != g->runs)
         return false;
     for (uint32_t i = 0; i < g->runs; i++)
         if (!fits(g, run, i, &run[g->end + i]))
@@ -241,7 +228,7 @@ int mc_device_join(const mc_binding_t *binding, mc_device_run_t *run, uint32_t n
     if (status)
         return status;
     for (uint32_t i = 0; i < n;) {
-        if (!is_message(&run[i])) {
+        if (!mc_device_is_message(&run[i])) {
             i++;
             continue;
         }

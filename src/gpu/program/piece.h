@@ -15,6 +15,19 @@ typedef struct {
     uint64_t at, bytes;
 } mc_device_piece_t;
 
+MC_DEVICE_FN int mc_device_is_message(const mc_device_run_t *run)
+{
+    return run->op <= MC_DEVICE_RECV_REDUCE;
+}
+
+/* Behind the last run of the message, or the local step, that begins with run `at`. */
+MC_DEVICE_FN uint32_t mc_device_step_end(const mc_device_run_t *run, uint32_t at)
+{
+    while (run[at].flags & MC_DEVICE_MORE)
+        at++;
+    return at + 1;
+}
+
 MC_DEVICE_FN uint32_t mc_device_track(const mc_device_run_t *run)
 {
     return (uint32_t)run->flags >> MC_DEVICE_TRACK_SHIFT;

@@ -1,6 +1,7 @@
 #include "gpu/program/program.h"
 
 #include "gpu/program/join.h"
+#include "gpu/program/piece.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -419,4 +420,34 @@ int mc_device_pieces(const mc_device_program_t *program, uint32_t slot_bytes, bo
 uint32_t mc_device_passes(const mc_device_program_t *program, uint32_t piece)
 {
     return (uint32_t)((program->longest + piece - 1) / piece);
+}
+
+/* Text ----------------------------------------------------------------------------------------- */
+
+const char *mc_device_op_name(uint8_t op)
+{
+    return op == MC_DEVICE_DIVIDE  ? "divide"
+           : op == MC_DEVICE_SCALE ? "scale"
+           : op == MC_DEVICE_MARK  ? "mark"
+           : op == MC_DEVICE_AFTER ? "after"
+                                   : mc_op_name((mc_op_t)op);
+}
+
+void mc_device_report_print(const mc_device_program_t *program, const mc_device_report_t *report,
+                            mc_text_t *text)
+{
+    if (report->status == MC_DEVICE_DONE) {
+        mc_text_add(text, "done");
+        return;
+    }
+    const mc_device_run_t *const r =
+        report->run < program->n_runs ? &program->run[report->run] : NULL;
+    mc_text_add(text, "%s",
+                report->status == MC_DEVICE_ABORTED ? "aborted"
+                : report->status == MC_DEVICE_LATE  ? "waited longer than its limit"
+                                                    : "still running");
+    if (r && report->status != MC_DEVICE_RUNNING)
+        mc_text_add(text, " at step %u of %u (%s, rank %d), pass %u", r->step, program->n_steps,
+                    mc_device_op_name(r->op),
+                    mc_device_is_message(r) ? program->peer[r->lane / 2] : -1, report->pass);
 }

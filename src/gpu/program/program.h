@@ -42,14 +42,9 @@ int mc_device_lower(const mc_binding_t *binding, uint32_t widest, uint32_t block
                     mc_device_program_t **program);
 void mc_device_program_free(mc_device_program_t *program); /* NULL is allowed */
 
-/* Is every run within its buffers, which have `room` bytes, and as its operation needs it? Else
- * ERR_PLAN with a sentence. */
-int mc_device_program_check(const mc_device_program_t *program,
-                            const uint64_t room[MC_DEVICE_BUFFERS]);
 /* The messages of a lane, or only the direct ones. */
 uint32_t mc_device_messages(const mc_device_program_t *program, uint32_t lane, bool direct);
-/* One line for the program, and one per run. */
-void mc_device_program_print(const mc_device_program_t *program, mc_text_t *text);
+const char *mc_device_op_name(uint8_t op);
 /* One line: how a block ended, and of a wait for whom. */
 void mc_device_report_print(const mc_device_program_t *program, const mc_device_report_t *report,
                             mc_text_t *text);

@@ -5,24 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_message(const mc_device_run_t *run)
-{
-    return run->op <= MC_DEVICE_RECV_REDUCE;
-}
-
-/* The end of the step that begins with this run. */
-static uint32_t step_end(const mc_device_program_t *p, uint32_t at)
-{
-    while (p->run[at].flags & MC_DEVICE_MORE)
-        at++;
-    return at + 1;
-}
-
 /* Counts the messages of each lane: first[lane + 1]; then makes sums of them. */
 static uint32_t count(const mc_device_program_t *p, uint32_t *first)
 {
-    for (uint32_t i = 0; i < p->n_runs; i = step_end(p, i))
-        first[p->run[i].lane + 1] += is_message(&p->run[i]);
+    for (uint32_t i = 0; i < p->n_runs; i = mc_device_step_end(p->run, i))
+        first[p->run[i].lane + 1] += mc_device_is_message(&p->run[i]);
     for (uint32_t l = 0; l < 2 * p->n_peers; l++)
         first[l + 1] += first[l];
     return first[2 * p->n_peers];
@@ -34,9 +21,10 @@ static int fill(const mc_device_program_t *p, const uint32_t *first, mc_schedule
     if (!next)
         return mc_fail_memory("the messages of a program");
     memcpy(next, first, (2 * p->n_peers + 1) * sizeof *next);
-    for (uint32_t i = 0; i < p->n_runs; i = step_end(p, i))
-        if (is_message(&p->run[i]))
-            message[next[p->run[i].lane]++] = (mc_schedule_message_t){i, step_end(p, i)};
+    for (uint32_t i = 0; i < p->n_runs; i = mc_device_step_end(p->run, i))
+        if (mc_device_is_message(&p->run[i]))
+            message[next[p->run[i].lane]++] =
+                (mc_schedule_message_t){i, mc_device_step_end(p->run, i)};
     free(next);
     return MESHCOLL_OK;
 }

@@ -1,5 +1,7 @@
 #include "gpu/stream/stream.h"
 
+#include "gpu/program/piece.h"
+
 #include <stddef.h>
 
 /* Waits and writes that go to the driver together: the end of a step, and the beginning of a pass
@@ -132,11 +134,6 @@ static uint64_t piece_of(const mc_stream_call_t *call, uint32_t pass, const mc_d
     return left < call->piece ? left : call->piece;
 }
 
-static uint64_t padded(uint64_t bytes)
-{
-    return (bytes + MC_DEVICE_WORD - 1) / MC_DEVICE_WORD * MC_DEVICE_WORD;
-}
-
 /* A peer has the same part of a message. */
 static bool has_part(const mc_stream_call_t *call, const spot_t *spot)
 {
@@ -156,7 +153,7 @@ static char *peers_out(const mc_stream_call_t *call, const mc_device_run_t *run)
 static uint64_t move(queue_t *q, uint32_t pass, const mc_device_run_t *run, char *message)
 {
     const uint64_t at = piece_at(q->call, pass), bytes = piece_of(q->call, pass, run);
-    const side_t slot = {message, (int64_t)padded(bytes)};
+    const side_t slot = {message, (int64_t)mc_device_padded(bytes)};
     const bool reads = run->from_buffer != MC_DEVICE_NONE,
                writes = run->to_buffer != MC_DEVICE_NONE, direct = run->flags & MC_DEVICE_DIRECT;
     const side_t from =
@@ -188,7 +185,7 @@ static uint64_t move(queue_t *q, uint32_t pass, const mc_device_run_t *run, char
     default:
         copy(q, to, from, run->n, bytes);
     }
-    return run->n * padded(bytes);
+    return run->n * mc_device_padded(bytes);
 }
 
 /* Before the first direct message of a lane: until the receiver has begun. */
@@ -217,7 +214,7 @@ static void enqueue_step(queue_t *q, const spot_t *spot)
 {
     const mc_stream_call_t *const call = q->call;
     const mc_device_run_t *const first = &call->program->run[spot->at];
-    const bool is_message = first->op <= MC_DEVICE_RECV_REDUCE, sends = first->op == MC_DEVICE_SEND;
+    const bool is_message = mc_device_is_message(first), sends = first->op == MC_DEVICE_SEND;
     mc_cu_address_t state = 0;
     char *message = NULL;
     if (!has_part(call, spot))
@@ -255,9 +252,7 @@ int mc_stream_enqueue(const mc_stream_call_t *call, char *const buffer[MC_DEVICE
         write_word(&q, PLACE(&q, pass), spot.pass);
         write_word(&q, PLACE(&q, moved), 1);
         for (spot.at = 0; spot.at < p->n_runs && !q.status; spot.at = spot.end) {
-            spot.end = spot.at + 1;
-            while (p->run[spot.end - 1].flags & MC_DEVICE_MORE)
-                spot.end++;
+            spot.end = mc_device_step_end(p->run, spot.at);
             enqueue_step(&q, &spot);
         }
     }

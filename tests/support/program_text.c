@@ -1,23 +1,10 @@
 /* The check and the text of a program. */
+#include "support/program_text.h"
+
 #include "gpu/program/join.h"
 #include "gpu/program/piece.h"
-#include "gpu/program/program.h"
 
 #include <inttypes.h>
-
-static const char *op_name(uint8_t op)
-{
-    return op == MC_DEVICE_DIVIDE  ? "divide"
-           : op == MC_DEVICE_SCALE ? "scale"
-           : op == MC_DEVICE_MARK  ? "mark"
-           : op == MC_DEVICE_AFTER ? "after"
-                                   : mc_op_name((mc_op_t)op);
-}
-
-static bool is_message(const mc_device_run_t *r)
-{
-    return r->op <= MC_DEVICE_RECV_REDUCE;
-}
 
 static bool is_reduction(const mc_device_run_t *r)
 {
@@ -29,7 +16,7 @@ static bool is_reduction(const mc_device_run_t *r)
 static int fail(const mc_device_program_t *p, uint32_t i, const char *what)
 {
     return mc_fail(MESHCOLL_ERR_PLAN, "rank %d, run %u (%s, of step %u): %s", p->rank, i,
-                   op_name(p->run[i].op), p->run[i].step, what);
+                   mc_device_op_name(p->run[i].op), p->run[i].step, what);
 }
 
 /* Do n chunks at this distance lie within `room` bytes? */
@@ -62,7 +49,7 @@ static int check_buffers(const mc_device_program_t *p, uint32_t i,
 static int check_message(const mc_device_program_t *p, uint32_t i, uint32_t *chunks)
 {
     const mc_device_run_t *const r = &p->run[i];
-    if (!is_message(r))
+    if (!mc_device_is_message(r))
         return r->flags & MC_DEVICE_NO_TRACK ? fail(p, i, "it has flags, but no message")
                                              : MESHCOLL_OK;
     if (r->lane >= 2 * p->n_peers || r->lane % 2 != (r->op != MC_DEVICE_SEND))
@@ -89,7 +76,7 @@ static int check_message(const mc_device_program_t *p, uint32_t i, uint32_t *chu
 static int check_joined(const mc_device_program_t *p)
 {
     for (uint32_t i = 0; i < p->n_runs;) {
-        if (!is_message(&p->run[i])) {
+        if (!mc_device_is_message(&p->run[i])) {
             i++;
             continue;
         }
@@ -170,13 +157,13 @@ static void print_run(const mc_device_program_t *p, const mc_device_run_t *r, mc
     mc_text_add(text, "%4u ", r->step);
     if (p->tracks > 1)
         mc_text_add(text, "track %u: ", mc_device_track(r));
-    mc_text_add(text, "%s", op_name(r->op));
+    mc_text_add(text, "%s", mc_device_op_name(r->op));
     if (r->op >= MC_DEVICE_MARK) {
         mc_text_add(text, r->op == MC_DEVICE_MARK ? " %u\n" : " mark %u of track %u\n", r->n,
                     r->lane);
         return;
     }
-    if (is_message(r))
+    if (mc_device_is_message(r))
         mc_text_add(text, " lane %u (rank %d)", r->lane, p->peer[r->lane / 2]);
     mc_text_add(text, " %u x %" PRIu64 ": ", r->n, r->bytes);
     if (r->op != MC_DEVICE_DIVIDE) {
@@ -203,22 +190,4 @@ void mc_device_program_print(const mc_device_program_t *program, mc_text_t *text
                 program->widest);
     for (uint32_t i = 0; i < program->n_runs; i++)
         print_run(program, &program->run[i], text);
-}
-
-void mc_device_report_print(const mc_device_program_t *program, const mc_device_report_t *report,
-                            mc_text_t *text)
-{
-    if (report->status == MC_DEVICE_DONE) {
-        mc_text_add(text, "done");
-        return;
-    }
-    const mc_device_run_t *const r =
-        report->run < program->n_runs ? &program->run[report->run] : NULL;
-    mc_text_add(text, "%s",
-                report->status == MC_DEVICE_ABORTED ? "aborted"
-                : report->status == MC_DEVICE_LATE  ? "waited longer than its limit"
-                                                    : "still running");
-    if (r && report->status != MC_DEVICE_RUNNING)
-        mc_text_add(text, " at step %u of %u (%s, rank %d), pass %u", r->step, program->n_steps,
-                    op_name(r->op), is_message(r) ? program->peer[r->lane / 2] : -1, report->pass);
 }
