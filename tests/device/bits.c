@@ -60,16 +60,17 @@ static bool same(meshcoll_datatype_t type, const char *x, const char *y, size_t 
     return true;
 }
 
-/* `shift`: elements by which operands lie beside a word; `to`: 0 apart, 1 in a, 2 in b. */
+/* `shift`: elements by which operands lie beside a word; `to`: 0 apart, 1 in a, 2 in b; `swaps`: b comes first, which
+ * is all the same to programs. */
 static bool reduce_alike(meshcoll_datatype_t type, meshcoll_op_t op, operands_t *o, int shift,
-                         int to)
+                         int to, bool swaps)
 {
     const size_t size = meshcoll_datatype_size(type), at = (size_t)shift * size;
     const mc_kernel_t kernel = mc_kernel(type, op);
     char *const a = o->a + at, *const b = o->b;
     kernel(o->hosts, a, b, ELEMENTS);
     char *const mine = to == 1 ? a : to == 2 ? b : o->mine + at;
-    mc_host_reduce(mc_device_body(type, op), mine, a, b, ELEMENTS * size);
+    mc_host_reduce(mc_device_body(type, op), mine, swaps ? b : a, swaps ? a : b, ELEMENTS * size);
     return same(type, mine, o->hosts, ELEMENTS);
 }
 
@@ -127,10 +128,11 @@ bool mc_bits_of_reductions(void)
             const mc_device_body_t body = mc_device_body(type, (meshcoll_op_t)op);
             bool good =
                 (body != MC_DEVICE_BODY_move) == (mc_kernel(type, (meshcoll_op_t)op) != NULL);
-            for (int turn = 0; turn < 12 && good && body != MC_DEVICE_BODY_move; turn++, n++) {
+            for (int turn = 0; turn < 24 && good && body != MC_DEVICE_BODY_move; turn++, n++) {
                 draw(&r, type, turn % 2, o.a);
                 draw(&r, type, turn % 2, o.b);
-                good = reduce_alike(type, (meshcoll_op_t)op, &o, turn / 2 % 2, turn / 4);
+                good = reduce_alike(type, (meshcoll_op_t)op, &o, turn / 2 % 2, turn / 4 % 3,
+                                    turn / 12);
                 if (op == MESHCOLL_AVG && good)
                     good = divide_alike(type, &o);
             }

@@ -9,8 +9,7 @@
 static bool is_reduction(const mc_device_run_t *r)
 {
     return r->op == MC_DEVICE_RECV_REDUCE || r->op == MC_DEVICE_REDUCE ||
-           r->op == MC_DEVICE_REDUCE_BEHIND || r->op == MC_DEVICE_DIVIDE ||
-           r->op == MC_DEVICE_SCALE;
+           r->op == MC_DEVICE_DIVIDE || r->op == MC_DEVICE_SCALE;
 }
 
 static int fail(const mc_device_program_t *p, uint32_t i, const char *what)
@@ -56,8 +55,6 @@ static int check_message(const mc_device_program_t *p, uint32_t i, uint32_t *chu
         return fail(p, i, "its lane is not one of this rank's, or of the other direction");
     if (r->flags & MC_DEVICE_MORE && r->flags & MC_DEVICE_JOIN)
         return fail(p, i, "its message goes on, and is joined to another one here");
-    if (r->flags & MC_DEVICE_FIRST && r->op != MC_DEVICE_RECV_REDUCE)
-        return fail(p, i, "its message is an operand, but nothing is reduced");
     if (r->flags & MC_DEVICE_DIRECT && r->op != MC_DEVICE_SEND &&
         (r->op != MC_DEVICE_RECV || r->to_buffer != MC_DEVICE_OUT))
         return fail(p, i, "its message is direct, but is not stored in OUT");
@@ -172,9 +169,8 @@ static void print_run(const mc_device_program_t *p, const mc_device_run_t *r, mc
     }
     const bool sent_direct = r->op == MC_DEVICE_SEND && r->flags & MC_DEVICE_DIRECT;
     print_side(sent_direct ? MC_DEVICE_OUT : r->to_buffer, r->to, r->to_stride, r->n, text);
-    mc_text_add(text, "%s%s%s%s%s%s\n", sent_direct ? " of the peer" : "",
+    mc_text_add(text, "%s%s%s%s%s\n", sent_direct ? " of the peer" : "",
                 r->flags & MC_DEVICE_DIRECT ? ", direct" : "",
-                r->flags & MC_DEVICE_FIRST ? ", message first" : "",
                 r->flags & MC_DEVICE_MORE ? ", more" : "",
                 r->flags & MC_DEVICE_JOIN ? ", joined to the next" : "",
                 r->flags & MC_DEVICE_DROP ? ", not kept" : "");

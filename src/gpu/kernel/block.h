@@ -37,7 +37,6 @@ typedef struct {
     uint32_t at, end; /* its runs */
     uint32_t runs;    /* of each message */
     uint32_t receives, messages;
-    uint32_t first;  /* a bit per receive */
     uint32_t direct; /* a bit per send */
     uint32_t beside; /* runs from the first message's to those of the first direct send */
 } mc_device_spot_t;
@@ -48,7 +47,7 @@ MC_DEVICE_FN void mc_device_find(const mc_device_call_t *call, mc_device_spot_t 
     const mc_device_run_t *next = &call->run[spot->at];
     spot->end = mc_device_step_end(call->run, spot->at);
     spot->runs = spot->end - spot->at;
-    spot->receives = spot->messages = spot->first = spot->direct = spot->beside = 0;
+    spot->receives = spot->messages = spot->direct = spot->beside = 0;
     if (!mc_device_is_message(next))
         return;
     for (;;) {
@@ -58,7 +57,7 @@ MC_DEVICE_FN void mc_device_find(const mc_device_call_t *call, mc_device_spot_t 
             spot->direct |= 1u << spot->messages;
         }
         spot->receives += !sends;
-        spot->first |= (uint32_t)(next->flags & MC_DEVICE_FIRST) << spot->messages++;
+        spot->messages++;
         if (!(call->run[spot->end - 1].flags & MC_DEVICE_JOIN))
             return;
         next = &call->run[spot->end];
@@ -147,7 +146,7 @@ MC_DEVICE_FN int mc_device_begin(mc_seat_t seat, const mc_device_call_t *call,
 {
     uint32_t status = MC_DEVICE_DONE;
     if (seat.thread == 0)
-        table->first = spot->first, table->direct = spot->direct;
+        table->direct = spot->direct;
     for (uint32_t m = seat.thread; m < spot->messages && status == MC_DEVICE_DONE;
          m += seat.threads) {
         const mc_device_lane_t *const lane = mc_device_lane(seat, call, spot, m);
@@ -233,10 +232,6 @@ MC_DEVICE_FN uint32_t mc_device_move_run(mc_seat_t seat, const mc_device_call_t 
             continue;
         if (run->op == MC_DEVICE_REDUCE)
             p.b = p.to;
-        if (run->op == MC_DEVICE_REDUCE_BEHIND) {
-            p.b = p.a;
-            p.a = p.to;
-        }
         status = mc_device_move(seat, &p, piece.bytes, combine);
     }
     *at += run->n * padded;

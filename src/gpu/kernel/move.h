@@ -69,14 +69,6 @@ MC_DEVICE_FN const char *mc_device_source_at(const mc_device_pass_t *p, int sour
                                    : mc_device_message(p, (uint32_t)source, at);
 }
 
-/* x, and then y of a source; or y first. */
-MC_DEVICE_FN mc_word_t mc_device_add(const mc_device_pass_t *p, int source, mc_word_t x,
-                                     mc_word_t y, mc_device_combine_t combine)
-{
-    const int first = source >= 0 && (p->table->first >> source & 1);
-    return combine(first ? y : x, first ? x : y);
-}
-
 /* A whole word of the result. */
 MC_DEVICE_FN void mc_device_put(const mc_device_pass_t *p, uint64_t at, mc_word_t x)
 {
@@ -129,7 +121,7 @@ MC_DEVICE_FN uint64_t mc_device_sum_words(mc_seat_t seat, const mc_device_pass_t
                 y[k] = mc_load_word(more + (w + k * step) * MC_DEVICE_WORD);
             MC_UNROLL
             for (int k = 0; k < MC_DEVICE_SUMS; k++)
-                x[k] = mc_device_add(p, s, x[k], y[k], combine);
+                x[k] = combine(x[k], y[k]);
         }
         MC_UNROLL
         for (int k = 0; k < MC_DEVICE_SUMS; k++)
@@ -216,7 +208,7 @@ MC_DEVICE_FN uint32_t mc_device_move_parts(mc_seat_t seat, const mc_device_pass_
             const uint32_t status = mc_device_take(p, s, at, left, &y);
             if (status != MC_DEVICE_DONE)
                 return status;
-            x = s == source ? y : mc_device_add(p, s, x, y, combine);
+            x = s == source ? y : combine(x, y);
         }
         if (p->to)
             mc_device_store_part(p->to + at, x, left);

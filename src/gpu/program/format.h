@@ -28,18 +28,17 @@ enum { MC_DEVICE_THREADS = 384, MC_DEVICE_SLOT_BYTES = 1 << 19 };
 /* The most tracks of a program: inwards, outwards, and back, and one more. */
 enum { MC_DEVICE_TRACKS = 4 };
 
-/* As mc_op_t, and four more. */
+/* Operands may change places: every operation that a device has is commutative, to the bit but for payloads of NaNs. */
 enum {
-    MC_DEVICE_SEND,          /* message = from */
-    MC_DEVICE_RECV,          /* to = message */
-    MC_DEVICE_RECV_REDUCE,   /* to = from (+) message */
-    MC_DEVICE_COPY,          /* to = from; nothing where both are the same memory */
-    MC_DEVICE_REDUCE,        /* to = from (+) to */
-    MC_DEVICE_REDUCE_BEHIND, /* to = to (+) from */
-    MC_DEVICE_DIVIDE,        /* to /= ranks, of an average */
-    MC_DEVICE_SCALE,         /* to = from * scalar, of a scaled sum */
-    MC_DEVICE_MARK,          /* what this track did so far is done: its mark number n of the list */
-    MC_DEVICE_AFTER,         /* goes on after mark n of track `lane`, in the same pass */
+    MC_DEVICE_SEND,        /* message = from */
+    MC_DEVICE_RECV,        /* to = message */
+    MC_DEVICE_RECV_REDUCE, /* to = from (+) message */
+    MC_DEVICE_COPY,        /* to = from; nothing where both are the same memory */
+    MC_DEVICE_REDUCE,      /* to = from (+) to */
+    MC_DEVICE_DIVIDE,      /* to /= ranks, of an average */
+    MC_DEVICE_SCALE,       /* to = from * scalar, of a scaled sum */
+    MC_DEVICE_MARK,        /* what this track did so far is done: its mark number n of the list */
+    MC_DEVICE_AFTER,       /* goes on after mark n of track `lane`, in the same pass */
     MC_DEVICE_OPS
 };
 
@@ -47,8 +46,7 @@ enum {
 enum { MC_DEVICE_IN, MC_DEVICE_OUT, MC_DEVICE_SCRATCH, MC_DEVICE_BUFFERS, MC_DEVICE_NONE = 3 };
 
 /*
- * FIRST: the message is the left operand of a receive-reduce. MORE: the message goes on in the
- * next run. JOIN, of a message's last run: the next message is moved with this one, in one pass over
+ * MORE: the message goes on in the next run. JOIN, of a message's last run: the next message is moved with this one, in one pass over
  * the data. DROP: what a receive writes is not kept, as only joined messages read it. DIRECT: the
  * sender writes the message straight to the receiver's OUT (gpu/program/direct.h), at `to` there.
  *
@@ -56,13 +54,7 @@ enum { MC_DEVICE_IN, MC_DEVICE_OUT, MC_DEVICE_SCRATCH, MC_DEVICE_BUFFERS, MC_DEV
  * result is kept, where the last receive says so, and is what all joined sends send. Without
  * receives, sends are of the same bytes.
  */
-enum {
-    MC_DEVICE_FIRST = 1,
-    MC_DEVICE_MORE = 2,
-    MC_DEVICE_JOIN = 4,
-    MC_DEVICE_DROP = 8,
-    MC_DEVICE_DIRECT = 16
-};
+enum { MC_DEVICE_MORE = 1, MC_DEVICE_JOIN = 2, MC_DEVICE_DROP = 4, MC_DEVICE_DIRECT = 8 };
 /* The highest bits of the flags are the track. */
 enum { MC_DEVICE_TRACK_SHIFT = 6, MC_DEVICE_NO_TRACK = (1 << MC_DEVICE_TRACK_SHIFT) - 1 };
 
@@ -106,7 +98,6 @@ typedef struct {
 /* In memory that the threads of a block share: what is the block's, and the messages of a step. */
 typedef struct {
     uint32_t block, slice, track;
-    uint32_t first;                  /* a bit per received message: it is the left operand */
     uint32_t direct;                 /* a bit per message: it goes to the receiver's OUT */
     char *message[MC_DEVICE_JOINED]; /* their slots */
     uint64_t number[MC_DEVICE_JOINED];

@@ -10,14 +10,11 @@
 _Static_assert((int)MC_DEVICE_SEND == (int)MC_OP_SEND && (int)MC_DEVICE_RECV == (int)MC_OP_RECV &&
                    (int)MC_DEVICE_RECV_REDUCE == (int)MC_OP_RECV_REDUCE &&
                    (int)MC_DEVICE_COPY == (int)MC_OP_COPY &&
-                   (int)MC_DEVICE_REDUCE == (int)MC_OP_REDUCE &&
-                   (int)MC_DEVICE_REDUCE_BEHIND == (int)MC_OP_REDUCE_BEHIND &&
-                   (int)MC_DEVICE_DIVIDE == (int)MC_OPS,
+                   (int)MC_DEVICE_REDUCE == (int)MC_OP_REDUCE,
                "steps keep their operations");
 _Static_assert((int)MC_DEVICE_IN == (int)MC_IN && (int)MC_DEVICE_OUT == (int)MC_OUT &&
                    (int)MC_DEVICE_SCRATCH == (int)MC_SCRATCH,
                "and their buffers");
-_Static_assert((int)MC_DEVICE_FIRST == (int)MC_MESSAGE_FIRST, "and their flags");
 
 /* Runs ----------------------------------------------------------------------------------------- */
 
@@ -159,10 +156,10 @@ static void lower_step(lowering_t *l, uint32_t i)
     const mc_step_t *const s = &plan->step[i];
     const mc_direct_step_t *const direct =
         l->direct ? mc_direct_message(l->direct, plan->rank, i) : NULL;
-    const mc_device_run_t like = {.op = s->op,
+    const mc_device_run_t like = {.op = s->op == MC_OP_REDUCE_BEHIND ? MC_DEVICE_REDUCE : s->op,
                                   .from_buffer = MC_DEVICE_NONE,
                                   .to_buffer = MC_DEVICE_NONE,
-                                  .flags = s->flags | (direct ? MC_DEVICE_DIRECT : 0),
+                                  .flags = direct ? MC_DEVICE_DIRECT : 0,
                                   .step = i,
                                   .lane = lane_of(plan, s),
                                   .n = 1};

@@ -165,16 +165,10 @@ static uint64_t move(queue_t *q, uint32_t pass, const mc_device_run_t *run, char
         return 0;
     switch (run->op) {
     case MC_DEVICE_RECV_REDUCE:
-        if (run->flags & MC_DEVICE_FIRST)
-            reduce(q, to, slot, from, run->n, bytes);
-        else
-            reduce(q, to, from, slot, run->n, bytes);
+        reduce(q, to, from, slot, run->n, bytes);
         break;
     case MC_DEVICE_REDUCE:
         reduce(q, to, from, to, run->n, bytes);
-        break;
-    case MC_DEVICE_REDUCE_BEHIND:
-        reduce(q, to, to, from, run->n, bytes);
         break;
     case MC_DEVICE_DIVIDE:
         divide(q, to, to, run->n, bytes);
