@@ -5,18 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The phases that a pattern of a named strategy expands to. */
+/* The phases that a pattern of a named strategy expands to: one, along all dimensions merged or along one of them; or one
+ * for each dimension, the outermost first (INWARD) or last, without the innermost one (ABOVE) or the outermost one
+ * (BELOW). */
 typedef enum {
-    MERGED,           /* one phase, along all dimensions merged */
-    INWARD,           /* one phase per dimension, outermost first */
-    OUTWARD,          /* one phase per dimension, innermost first */
-    INWARD_ABOVE,     /* INWARD without the innermost dimension */
-    OUTWARD_ABOVE,    /* OUTWARD without the innermost dimension */
-    INWARD_BELOW,     /* INWARD without the outermost dimension */
-    OUTWARD_BELOW,    /* OUTWARD without the outermost dimension */
-    INNERMOST,        /* one phase, along the innermost dimension */
-    OUTERMOST,        /* one phase, along the outermost dimension */
-    ON_SECOND = 0x100 /* flag: on the second side */
+    MERGED = 0x1,
+    INNERMOST = 0x2,
+    OUTERMOST = 0x4,
+    INWARD = 0x8,
+    OUTWARD = 0x10,
+    ABOVE = 0x20,
+    BELOW = 0x40,
+    ON_SECOND = 0x100 /* on the second side */
 } where_t;
 
 typedef struct {
@@ -36,11 +36,11 @@ static const struct {
     {{"option1", "MST broadcast in the root's column, then in all rows", MESHCOLL_BCAST}, 1,
      {{MESHCOLL_BCAST, "mst", INWARD}}},
     {{"option2", "scatter in the column, MST broadcast in rows, allgather in columns", MESHCOLL_BCAST}, 3,
-     {{MESHCOLL_SCATTER, "mst", INWARD_ABOVE}, {MESHCOLL_BCAST, "mst", INNERMOST}, {MESHCOLL_ALLGATHER, "ring", OUTWARD_ABOVE}}},
+     {{MESHCOLL_SCATTER, "mst", INWARD | ABOVE}, {MESHCOLL_BCAST, "mst", INNERMOST}, {MESHCOLL_ALLGATHER, "ring", OUTWARD | ABOVE}}},
     {{"option3", "scatter in the column and in rows, allgather in rows and in columns", MESHCOLL_BCAST}, 2,
      {{MESHCOLL_SCATTER, "mst", INWARD}, {MESHCOLL_ALLGATHER, "ring", OUTWARD}}},
     {{"option2-inner", "option 2 with the innermost dimension as the column: scatter inside the box first", MESHCOLL_BCAST}, 3,
-     {{MESHCOLL_SCATTER, "mst", OUTWARD_BELOW}, {MESHCOLL_BCAST, "mst", OUTERMOST}, {MESHCOLL_ALLGATHER, "ring", INWARD_BELOW}}},
+     {{MESHCOLL_SCATTER, "mst", OUTWARD | BELOW}, {MESHCOLL_BCAST, "mst", OUTERMOST}, {MESHCOLL_ALLGATHER, "ring", INWARD | BELOW}}},
     {{"option3-inner", "option 3 with the innermost dimension as the column: allgather inside the box last", MESHCOLL_BCAST}, 2,
      {{MESHCOLL_SCATTER, "mst", OUTWARD}, {MESHCOLL_ALLGATHER, "ring", INWARD}}},
     {{"flat-mst", "MST broadcast over all ranks as one line", MESHCOLL_BCAST}, 1,
@@ -57,7 +57,7 @@ static const struct {
     {{"option1", "MST reduce in rows, then in the root's column", MESHCOLL_REDUCE}, 1,
      {{MESHCOLL_REDUCE, "mst", OUTWARD}}},
     {{"option2", "reduce-scatter in columns, MST reduce in rows, gather in the column", MESHCOLL_REDUCE}, 3,
-     {{MESHCOLL_REDUCE_SCATTER, "ring", INWARD_ABOVE}, {MESHCOLL_REDUCE, "mst", INNERMOST}, {MESHCOLL_GATHER, "mst", OUTWARD_ABOVE}}},
+     {{MESHCOLL_REDUCE_SCATTER, "ring", INWARD | ABOVE}, {MESHCOLL_REDUCE, "mst", INNERMOST}, {MESHCOLL_GATHER, "mst", OUTWARD | ABOVE}}},
     {{"option3", "reduce-scatter in rows and columns, gather in the column and in rows", MESHCOLL_REDUCE}, 2,
      {{MESHCOLL_REDUCE_SCATTER, "ring", OUTWARD}, {MESHCOLL_GATHER, "mst", INWARD}}},
     {{"flat-mst", "MST reduce over all ranks as one line", MESHCOLL_REDUCE}, 1,
@@ -179,35 +179,20 @@ typedef struct {
 
 static span_t span_of(where_t where, int32_t n)
 {
-    switch (where) {
-    case MERGED:
+    if (where & MERGED)
         return (span_t){0, 1, n, true};
-    case INWARD:
-        return (span_t){0, n, 1, true};
-    case OUTWARD:
-        return (span_t){0, n, 1, false};
-    case INWARD_ABOVE:
-        return (span_t){0, n - 1, 1, true};
-    case OUTWARD_ABOVE:
-        return (span_t){0, n - 1, 1, false};
-    case INWARD_BELOW:
-        return (span_t){1, n - 1, 1, true};
-    case OUTWARD_BELOW:
-        return (span_t){1, n - 1, 1, false};
-    case INNERMOST:
-        return (span_t){n - 1, 1, 1, true};
-    default:
-        return (span_t){0, 1, 1, true};
-    }
+    if (where & (INNERMOST | OUTERMOST))
+        return (span_t){where & INNERMOST ? n - 1 : 0, 1, 1, true};
+    return (span_t){where & BELOW ? 1 : 0, n - (where & (ABOVE | BELOW) ? 1 : 0), 1,
+                    where & INWARD};
 }
 
 static int add_pattern(mc_strategy_t *s, const mc_mesh_t *mesh, const pattern_t *pattern)
 {
     const int32_t algorithm =
         mc_algorithm_find(pattern->collective, pattern->algorithm, strlen(pattern->algorithm));
-    const where_t where = (where_t)(pattern->where & ~(unsigned)ON_SECOND);
-    const bool without_fold = mesh->ragged && where != MERGED;
-    const span_t span = span_of(where, without_fold ? MC_RAGGED_FOLD : mesh->ndims);
+    const bool without_fold = mesh->ragged && !(pattern->where & MERGED);
+    const span_t span = span_of(pattern->where, without_fold ? MC_RAGGED_FOLD : mesh->ndims);
     int status = MESHCOLL_OK;
     for (int32_t i = 0; i < span.count && !status; i++)
         status =
@@ -243,7 +228,7 @@ static int close_fold(mc_strategy_t *s)
 static int add_patterns(mc_strategy_t *s, const mc_mesh_t *mesh, const pattern_t *pattern,
                         int32_t n)
 {
-    const bool folds = mesh->ragged && pattern->where != MERGED;
+    const bool folds = mesh->ragged && !(pattern->where & MERGED);
     int status = folds ? open_fold(s) : MESHCOLL_OK;
     for (int32_t p = 0; p < n && !status; p++) {
         if (s->second == 0 && pattern[p].where & ON_SECOND) {

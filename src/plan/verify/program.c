@@ -105,8 +105,8 @@ static void wake(program_t *p, int32_t rank)
     p->ready[p->n_ready++] = rank;
 }
 
-/* Tells the peer of a message whose send or receive has just run. */
-static void tell_peer(program_t *p, const mc_step_t *s, uint32_t step)
+/* Wakes the peer of a message whose send or receive has just run. */
+static void wake_peer(program_t *p, const mc_step_t *s, uint32_t step)
 {
     const uint32_t partner = p->match->partner[step];
     if (mc_op_sends((mc_op_t)s->op)) {
@@ -129,7 +129,7 @@ static void run_rank(program_t *p, int32_t rank)
         const mc_step_t *const s = &plan->step[i];
         if (can_run(p, s, first + i)) {
             p->at[rank]++;
-            tell_peer(p, s, first + i);
+            wake_peer(p, s, first + i);
         } else {
             p->waits[rank] = true;
         }

@@ -65,10 +65,10 @@ static json_t *json_collectives(const mc_mesh_t *mesh)
 
 /* Algorithms ------------------------------------------------------------------------------------- */
 
-/* The steps of a composite algorithm on p ranks; "" for others. */
-static const char *told_of(const char *name)
+/* "" for one without a description. */
+static const char *description_of(const char *name)
 {
-    static const char *const tale[][2] = {
+    static const char *const description[][2] = {
         {"mst", "minimum spanning tree: the line is halved again and again, log p steps"},
         {"chain", "from neighbour to neighbour, p-1 steps; with segments all of them work at once"},
         {"edst", "along (x*y): half by each of two trees over the links of a torus, one a link"},
@@ -86,9 +86,9 @@ static const char *told_of(const char *name)
         {"bruck", "each passes all it has to the rank 1, 2, 4, … before it: log p steps, any p"},
         {"long", "for long vectors: in slices, a tree at the root's end and a ring at the other"},
     };
-    for (size_t i = 0; i < MC_COUNT(tale); i++)
-        if (strcmp(tale[i][0], name) == 0)
-            return tale[i][1];
+    for (size_t i = 0; i < MC_COUNT(description); i++)
+        if (strcmp(description[i][0], name) == 0)
+            return description[i][1];
     return "";
 }
 
@@ -113,7 +113,7 @@ static int print_algorithms(const mc_mesh_t *mesh)
     for (int32_t i = 0; i < mc_n_algorithms; i++) {
         const mc_algorithm_t *const a = &mc_algorithms[i];
         mc_table_add(&table, "%s:%s", mc_moves[a->collective].name, a->name);
-        mc_table_add(&table, "%s", told_of(a->name));
+        mc_table_add(&table, "%s", description_of(a->name));
         const char *const lengths = lengths_of(a->aligned);
         mc_table_add(&table, "%s%s%s%s%s%s", a->composite ? "(made of two others)" : "",
                      a->composite && a->keeps_order ? " " : "",

@@ -48,6 +48,8 @@ typedef struct {
     uint64_t strategies; /* roughly how many, those with segments apart */
 } mc_verify_item_t;
 
+enum { MC_VERIFY_JOBS = 256 }; /* the most processes */
+
 typedef struct {
     const mc_verify_item_t *item;
     size_t n;

@@ -293,8 +293,6 @@ static int read_and_verify(request_t *r)
     return status ? status : verify(r);
 }
 
-enum { MOST_JOBS = 256 };
-
 static const mc_option_t options[] = {
     MC_OPTION_TEXT("mesh", "MESH", "verify on this mesh: box=4,gpu=8, or box=8+8+4", &given.mesh),
     MC_OPTION_TEXT("strategy", "STRATEGY", "this one only: its text or its name", &given.strategy),
@@ -309,7 +307,7 @@ static const mc_option_t options[] = {
         &given.dims),
     MC_OPTION_TEXT("large", "MESH", "with --all: this mesh too, or none: 32x32", &given.large),
     MC_OPTION_FLAG("large-all", "every way through the large mesh, not a sample", &given.large_all),
-    MC_OPTION_NUMBER("jobs", "N", "processes: as many as cores", &given.jobs, 1, MOST_JOBS),
+    MC_OPTION_NUMBER("jobs", "N", "processes: as many as cores", &given.jobs, 1, MC_VERIFY_JOBS),
     MC_OPTION_NUMBER("seconds", "N", "stop after that time, and report what is left",
                      &given.seconds, 1, INT32_MAX),
     MC_OPTION_NUMBER("orders", "N", "random orders tried on each world: 1", &given.orders, 0,
@@ -323,7 +321,7 @@ static int run(int argc, char **argv)
 {
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
     mc_arguments_t arguments = {.text = &given.collective, .most = 1};
-    if (cores > 0 && cores <= MOST_JOBS)
+    if (cores > 0 && cores <= MC_VERIFY_JOBS)
         given.jobs = (int32_t)cores;
     int status = mc_options_parse(&mc_verify_command, options, argc, argv, &arguments);
     if (status)

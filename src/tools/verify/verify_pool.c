@@ -12,15 +12,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { MAX_JOBS = 256 };
-
 /* The current item of a worker, reported if it crashes. */
 typedef struct {
     size_t item;
     mc_strategy_t strategy;
     int32_t root;
-    bool busy;
-} desk_t;
+} current_t;
 
 /* In memory that all processes share; `count` follows. */
 typedef struct {
@@ -29,32 +26,32 @@ typedef struct {
     atomic_flag failing;
     atomic_ullong worlds;
     char message[512];
-    desk_t failure;
-    desk_t desk[MAX_JOBS];
+    current_t failure;
+    current_t current[MC_VERIFY_JOBS]; /* by worker */
     mc_verify_count_t count[];
-} board_t;
+} shared_t;
 
 typedef struct {
     const mc_verify_job_t *job;
-    board_t *board;
-    desk_t *desk;
+    shared_t *shared;
+    current_t *current;
     double deadline;
     uint32_t number; /* of the strategy, through the item */
     bool failed, late;
 } worker_t;
 
-static size_t board_bytes(const mc_verify_job_t *job)
+static size_t shared_bytes(const mc_verify_job_t *job)
 {
-    return sizeof(board_t) + job->n * sizeof(mc_verify_count_t);
+    return sizeof(shared_t) + job->n * sizeof(mc_verify_count_t);
 }
 
-static void tell_failure(board_t *board, const desk_t *desk, const char *message)
+static void report_failure(shared_t *shared, const current_t *current, const char *message)
 {
-    if (atomic_flag_test_and_set(&board->failing))
+    if (atomic_flag_test_and_set(&shared->failing))
         return; /* another one was first */
-    board->failure = *desk;
-    snprintf(board->message, sizeof board->message, "%s", message);
-    atomic_store(&board->stop, true);
+    shared->failure = *current;
+    snprintf(shared->message, sizeof shared->message, "%s", message);
+    atomic_store(&shared->stop, true);
 }
 
 static int verify_world(const mc_verify_job_t *job, const mc_mesh_t *mesh,
@@ -75,39 +72,39 @@ static int verify_world(const mc_verify_job_t *job, const mc_mesh_t *mesh,
 
 static void count_world(worker_t *w, uint32_t in_flight)
 {
-    mc_verify_count_t *const count = &w->board->count[w->desk->item];
+    mc_verify_count_t *const count = &w->shared->count[w->current->item];
     if (in_flight > count->in_flight) {
         count->in_flight = in_flight;
-        count->strategy = w->desk->strategy;
-        count->root = w->desk->root;
+        count->strategy = w->current->strategy;
+        count->root = w->current->root;
     }
     count->worlds++;
-    atomic_fetch_add(&w->board->worlds, 1);
+    atomic_fetch_add(&w->shared->worlds, 1);
 }
 
 /* Every root of a strategy. */
 static bool verify_strategy(worker_t *w, const mc_strategy_t *strategy)
 {
-    const mc_verify_item_t *const item = &w->job->item[w->desk->item];
+    const mc_verify_item_t *const item = &w->job->item[w->current->item];
     int32_t few[MC_ALL_ROOTS];
     const int32_t *const root = w->job->root ? w->job->root : few;
     const int32_t n =
         w->job->root ? w->job->n_roots : mc_verify_roots(item->collective, &item->mesh->mesh, few);
-    w->desk->strategy = *strategy;
+    w->current->strategy = *strategy;
     for (int32_t i = 0; i < n; i++) {
         w->late = mc_now() > w->deadline;
-        if (w->late || atomic_load(&w->board->stop))
+        if (w->late || atomic_load(&w->shared->stop))
             return false;
-        w->desk->root = root[i];
+        w->current->root = root[i];
         uint32_t in_flight;
         if (verify_world(w->job, &item->mesh->mesh, strategy, root[i], &in_flight)) {
             w->failed = true;
-            tell_failure(w->board, w->desk, meshcoll_last_error());
+            report_failure(w->shared, w->current, meshcoll_last_error());
             return false;
         }
         count_world(w, in_flight);
     }
-    w->board->count[w->desk->item].strategies++;
+    w->shared->count[w->current->item].strategies++;
     return true;
 }
 
@@ -115,7 +112,7 @@ static bool verify_both(void *context, const mc_strategy_t *strategy)
 {
     enum { SEGMENTS = 3, SIDES_SEGMENTS = 4 };
     worker_t *const w = context;
-    const mc_verify_item_t *const item = &w->job->item[w->desk->item];
+    const mc_verify_item_t *const item = &w->job->item[w->current->item];
     mc_strategy_t cut = *strategy;
     if (w->number++ % item->stripes != item->stripe)
         return true;
@@ -125,41 +122,41 @@ static bool verify_both(void *context, const mc_strategy_t *strategy)
 
 static void verify_item(worker_t *w)
 {
-    const mc_verify_item_t *const item = &w->job->item[w->desk->item];
+    const mc_verify_item_t *const item = &w->job->item[w->current->item];
     int status = MESHCOLL_OK;
     w->number = 0;
     if (w->job->strategy)
         verify_strategy(w, w->job->strategy);
     else
         status = mc_verify_each(item->collective, item->mesh, verify_both, w);
-    const bool whole = !w->failed && !w->late && !atomic_load(&w->board->stop);
+    const bool whole = !w->failed && !w->late && !atomic_load(&w->shared->stop);
     if (status)
-        tell_failure(w->board, w->desk, meshcoll_last_error());
-    w->board->count[w->desk->item].done = whole && !status;
+        report_failure(w->shared, w->current, meshcoll_last_error());
+    w->shared->count[w->current->item].done = whole && !status;
 }
 
-static void work(const mc_verify_job_t *job, board_t *board, int32_t desk, double deadline)
+static void work(const mc_verify_job_t *job, shared_t *shared, int32_t number, double deadline)
 {
-    worker_t w = {.job = job, .board = board, .desk = &board->desk[desk], .deadline = deadline};
-    while (!w.failed && !w.late && !atomic_load(&board->stop)) {
-        const size_t item = atomic_fetch_add(&board->next, 1);
+    worker_t w = {
+        .job = job, .shared = shared, .current = &shared->current[number], .deadline = deadline};
+    while (!w.failed && !w.late && !atomic_load(&shared->stop)) {
+        const size_t item = atomic_fetch_add(&shared->next, 1);
         if (item >= job->n)
             break;
-        *w.desk = (desk_t){.item = item, .busy = true};
+        *w.current = (current_t){.item = item};
         verify_item(&w);
-        w.desk->busy = false;
     }
 }
 
 /* Parent ----------------------------------------------------------------------------------------- */
 
 /* Items under way count for the strategies they have behind them. */
-static double part_done(const mc_verify_job_t *job, const board_t *board)
+static double part_done(const mc_verify_job_t *job, const shared_t *shared)
 {
     double all = 0, done = 0;
     for (size_t i = 0; i < job->n; i++) {
         const mc_verify_item_t *const item = &job->item[i];
-        const mc_verify_count_t *const count = &board->count[i];
+        const mc_verify_count_t *const count = &shared->count[i];
         const double part = (double)count->strategies / ((double)item->strategies + 1);
         all += item->weight;
         done += item->weight * (count->done ? 1 : fmin(part, 1));
@@ -167,16 +164,16 @@ static double part_done(const mc_verify_job_t *job, const board_t *board)
     return all > 0 ? done / all : 0;
 }
 
-static void print_progress(const mc_verify_job_t *job, board_t *board, double elapsed)
+static void print_progress(const mc_verify_job_t *job, shared_t *shared, double elapsed)
 {
     enum { WIDTH = 30 };
     char bar[WIDTH + 1], count[MC_NUMBER_TEXT];
-    const double part = part_done(job, board);
+    const double part = part_done(job, shared);
     for (int i = 0; i < WIDTH; i++)
         bar[i] = i < part * WIDTH ? '#' : '.';
     bar[WIDTH] = '\0';
     fprintf(stderr, "\r[%s] %3.0f %%  %s worlds  %.0f s", bar, 100 * part,
-            mc_print_count(atomic_load(&board->worlds), count, sizeof count), elapsed);
+            mc_print_count(atomic_load(&shared->worlds), count, sizeof count), elapsed);
     if (part > 0.02)
         fprintf(stderr, ", about %.0f s to go ", elapsed / part - elapsed);
     fflush(stderr);
@@ -187,8 +184,8 @@ static void clear_progress(void)
     fprintf(stderr, "\r%78s\r", "");
 }
 
-/* A worker that dies leaves what it was at on its desk. */
-static void note_end(board_t *board, int32_t desk, int how)
+/* A worker that dies leaves what it was at. */
+static void note_end(shared_t *shared, int32_t number, int how)
 {
     char message[128];
     if (WIFEXITED(how) && WEXITSTATUS(how) == 0)
@@ -198,7 +195,7 @@ static void note_end(board_t *board, int32_t desk, int how)
                  strsignal(WTERMSIG(how)));
     else
         snprintf(message, sizeof message, "the process ended with status %d", WEXITSTATUS(how));
-    tell_failure(board, &board->desk[desk], message);
+    report_failure(shared, &shared->current[number], message);
 }
 
 /* Workers look at the clock between worlds; a large one would let us wait. */
@@ -213,13 +210,13 @@ static bool cut_short(const pid_t *pid, const bool *gone, int32_t n, double dead
     return true;
 }
 
-static void wait_for(const mc_verify_job_t *job, board_t *board, const pid_t *pid, int32_t n,
+static void wait_for(const mc_verify_job_t *job, shared_t *shared, const pid_t *pid, int32_t n,
                      double deadline)
 {
     bool cut = false;
     const double start = mc_now();
     const bool shown = isatty(STDERR_FILENO);
-    bool gone[MAX_JOBS] = {false};
+    bool gone[MC_VERIFY_JOBS] = {false};
     for (int32_t left = n; left > 0;) {
         for (int32_t i = 0; i < n; i++) {
             int how;
@@ -228,28 +225,28 @@ static void wait_for(const mc_verify_job_t *job, board_t *board, const pid_t *pi
             gone[i] = true;
             left--;
             if (!cut || !WIFSIGNALED(how) || WTERMSIG(how) != SIGKILL)
-                note_end(board, i, how);
+                note_end(shared, i, how);
         }
         cut = cut || cut_short(pid, gone, n, deadline);
         const double elapsed = mc_now() - start;
         if (shown && elapsed > 0.5)
-            print_progress(job, board, elapsed);
+            print_progress(job, shared, elapsed);
         usleep(elapsed > 0.5 ? 100000 : 2000);
     }
     if (shown && mc_now() - start > 0.5)
         clear_progress();
 }
 
-static int run_workers(const mc_verify_job_t *job, board_t *board, double deadline)
+static int run_workers(const mc_verify_job_t *job, shared_t *shared, double deadline)
 {
-    pid_t pid[MAX_JOBS];
+    pid_t pid[MC_VERIFY_JOBS];
     int32_t n = 0;
     fflush(stdout);
-    for (; n < job->jobs && n < MAX_JOBS; n++) {
+    for (; n < job->jobs && n < MC_VERIFY_JOBS; n++) {
         pid[n] = fork();
         if (pid[n] == 0) {
             prctl(PR_SET_PDEATHSIG, SIGKILL); /* does not outlive a parent that is killed */
-            work(job, board, n, deadline);
+            work(job, shared, n, deadline);
             _exit(0);
         }
         if (pid[n] < 0)
@@ -257,22 +254,22 @@ static int run_workers(const mc_verify_job_t *job, board_t *board, double deadli
     }
     if (n == 0)
         return mc_fail(MESHCOLL_ERR_NO_MEMORY, "no process could be started: %s", strerror(errno));
-    wait_for(job, board, pid, n, deadline);
+    wait_for(job, shared, pid, n, deadline);
     return MESHCOLL_OK;
 }
 
-static int take_result(const mc_verify_job_t *job, board_t *board, mc_verify_result_t *result)
+static int take_result(const mc_verify_job_t *job, shared_t *shared, mc_verify_result_t *result)
 {
     mc_verify_result_t r = {.count = calloc(job->n + 1, sizeof *r.count)};
     if (!r.count)
         return mc_fail_memory("the counts of a verification");
-    memcpy(r.count, board->count, job->n * sizeof *r.count);
-    r.failed = atomic_load(&board->stop);
+    memcpy(r.count, shared->count, job->n * sizeof *r.count);
+    r.failed = atomic_load(&shared->stop);
     if (r.failed) {
-        memcpy(r.message, board->message, sizeof r.message);
-        r.at = job->item[board->failure.item];
-        r.strategy = board->failure.strategy;
-        r.root = board->failure.root;
+        memcpy(r.message, shared->message, sizeof r.message);
+        r.at = job->item[shared->failure.item];
+        r.strategy = shared->failure.strategy;
+        r.root = shared->failure.root;
     }
     *result = r;
     return MESHCOLL_OK;
@@ -282,15 +279,15 @@ int mc_verify_run(const mc_verify_job_t *job, mc_verify_result_t *result)
 {
     const double start = mc_now();
     const double deadline = job->seconds > 0 ? start + job->seconds : INFINITY;
-    board_t *const board =
-        mmap(NULL, board_bytes(job), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (board == MAP_FAILED)
+    shared_t *const shared =
+        mmap(NULL, shared_bytes(job), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED)
         return mc_fail_memory("the workers of a verification");
-    atomic_flag_clear(&board->failing);
-    int status = run_workers(job, board, deadline);
+    atomic_flag_clear(&shared->failing);
+    int status = run_workers(job, shared, deadline);
     if (!status)
-        status = take_result(job, board, result);
-    munmap(board, board_bytes(job));
+        status = take_result(job, shared, result);
+    munmap(shared, shared_bytes(job));
     if (!status)
         result->elapsed = mc_now() - start;
     return status;
