@@ -58,6 +58,8 @@ bool mc_bitmap_has(const mc_bitmap_t *map, uint32_t at);
 
 /* Returns seconds of a monotonic clock. */
 double mc_now(void);
+/* ms of the same clock, coarse and cheap. */
+int64_t mc_now_ms(void);
 
 /* Units of bytes in texts: KB is 1000, KiB 1024. The first five are the decimal ones, largest first. */
 typedef struct {

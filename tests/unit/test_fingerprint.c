@@ -23,7 +23,7 @@ static void expect_told(const mc_fingerprint_t *all, const int32_t *rank, int32_
 {
     char buffer[ROOM];
     mc_text_t text = mc_text(buffer, sizeof buffer);
-    mc_fingerprint_tell(all, rank, n, &text);
+    mc_fingerprint_print(all, rank, n, &text);
     cr_expect_str_eq(buffer, wanted);
 }
 
@@ -112,6 +112,6 @@ Test(fingerprint, a_long_text_is_cut)
         a.count = (size_t)(i % 3);
         all[i] = take(&a, 0);
     }
-    mc_fingerprint_tell(all, NULL, RANKS, &text);
+    mc_fingerprint_print(all, NULL, RANKS, &text);
     cr_expect_lt(strlen(buffer), sizeof buffer);
 }

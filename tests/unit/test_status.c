@@ -62,12 +62,12 @@ Test(status, folds_ranks_and_names_the_one_that_is_missing)
     rank[4].waits.mesh[0].n_calls = 7;
     rank[3].answered = false;
     expect_report(
-        "  rank   process  host   place         state\n"
-        "     0       100  node1  box 0         waits for 3.0 s\n"
-        "     1       101  node1  box 0         waits for 3.2 s\n"
-        "     2       102  node1  box 0         waits for 3.1 s\n"
-        "     3       103  node1  box 1         does not answer\n"
-        "     4       104  node1  box 1         does not wait\n"
+        "  rank  process  host   place  state\n"
+        "     0      100  node1  box 0  waits for 3.0 s\n"
+        "     1      101  node1  box 0  waits for 3.2 s\n"
+        "     2      102  node1  box 0  waits for 3.1 s\n"
+        "     3      103  node1  box 1  does not answer\n"
+        "     4      104  node1  box 1  does not wait\n"
         "\n"
         "ranks 0-1: barrier (call 7): step 2 of 6: receives 4 B from rank 4 in box 1, for 3.2 s\n"
         "rank 2: barrier (call 7): step 2 of 6: receives 4 B from rank 1 in box 0, for 3.1 s\n"
@@ -87,12 +87,12 @@ Test(status, tells_each_cause_once)
     rank[3].answered = false;
     rank[0].waits.place.name[0] = '\0';
     expect_report(
-        "  rank   process  host   place         state\n"
-        "     0       100  node1  -             waits for 1.0 s\n"
-        "     1       101  node1  box 0         waits for 1.0 s\n"
-        "     2       102  node1  box 0         waits for 1.0 s\n"
-        "     3       103  node1  box 1         does not answer\n"
-        "     4       104  node1  box 1         waits for 1.0 s\n"
+        "  rank  process  host   place  state\n"
+        "     0      100  node1  -      waits for 1.0 s\n"
+        "     1      101  node1  box 0  waits for 1.0 s\n"
+        "     2      102  node1  box 0  waits for 1.0 s\n"
+        "     3      103  node1  box 1  does not answer\n"
+        "     4      104  node1  box 1  waits for 1.0 s\n"
         "\n"
         "ranks 0, 4: barrier (call 7): step 2 of 6: receives 4 B from rank 3 in box 1, for 1.0 s\n"
         "rank 1: barrier (call 7): step 2 of 6: receives 4 B from rank 2 in box 0, for 1.0 s\n"
@@ -106,12 +106,12 @@ Test(status, tells_each_cause_once)
 Test(status, of_a_job_at_work_has_no_cause)
 {
     ranks_init();
-    expect_report("  rank   process  host   place         state\n"
-                  "     0       100  node1  box 0         does not wait\n"
-                  "     1       101  node1  box 0         does not wait\n"
-                  "     2       102  node1  box 0         does not wait\n"
-                  "     3       103  node1  box 1         does not wait\n"
-                  "     4       104  node1  box 1         does not wait\n"
+    expect_report("  rank  process  host   place  state\n"
+                  "     0      100  node1  box 0  does not wait\n"
+                  "     1      101  node1  box 0  does not wait\n"
+                  "     2      102  node1  box 0  does not wait\n"
+                  "     3      103  node1  box 1  does not wait\n"
+                  "     4      104  node1  box 1  does not wait\n"
                   "\n"
                   "ranks 0-4: 8 calls made; has not been waiting in the library for 4.0 s\n");
 }

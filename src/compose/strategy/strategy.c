@@ -54,6 +54,14 @@ void mc_strategy_print(const mc_strategy_t *s, const mc_mesh_t *mesh, mc_text_t 
         mc_text_add(text, "%ssegments=%u", s->n_phases ? " " : "", s->segments);
 }
 
+void mc_strategy_print_phase(const mc_strategy_t *strategy, const mc_mesh_t *mesh, int32_t phase,
+                             mc_text_t *text)
+{
+    mc_strategy_t one = {.collective = strategy->collective, .segments = 1, .n_phases = 1};
+    one.phase[0] = strategy->phase[phase];
+    mc_strategy_print(&one, mesh, text);
+}
+
 /* What the check knows of one dimension: its placement, and those so far, a bit each. */
 typedef struct {
     mc_placement_t now;

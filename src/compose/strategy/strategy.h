@@ -49,6 +49,9 @@ int mc_strategy_parse(const char *text, meshcoll_collective_t collective, const 
                       mc_strategy_t *strategy);
 /* Text that parses back to the same strategy. "segments=" is left out if it equals the number of sides. */
 void mc_strategy_print(const mc_strategy_t *strategy, const mc_mesh_t *mesh, mc_text_t *text);
+/* One of its phases, as a strategy. */
+void mc_strategy_print_phase(const mc_strategy_t *strategy, const mc_mesh_t *mesh, int32_t phase,
+                             mc_text_t *text);
 /* Does each side take every dimension from the collective's first placement to its last, with each phase
  * starting from the placement it finds? Dimensions of extent 1 may be left out. */
 int mc_strategy_check(const mc_strategy_t *strategy, const mc_mesh_t *mesh);

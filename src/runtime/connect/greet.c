@@ -281,13 +281,6 @@ int mc_greet(meshcoll_t *h, mc_peer_t *peer)
     return post_rounds(job, g);
 }
 
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 static bool is_unfinished(const mc_job_t *job)
 {
     bool any = job->connections.greeter && job->connections.greeter->request.running;
@@ -298,9 +291,9 @@ static bool is_unfinished(const mc_job_t *job)
 
 void mc_greet_finish(mc_job_t *job)
 {
-    const int64_t end = now_ms() + FINISH_MS;
+    const int64_t end = mc_now_ms() + FINISH_MS;
     mc_job_lock(job);
-    while (is_unfinished(job) && !job->failure.status && now_ms() < end) {
+    while (is_unfinished(job) && !job->failure.status && mc_now_ms() < end) {
         const uint32_t n = mc_job_progress(job);
         (void)mc_job_leave(job, MESHCOLL_OK);
         if (n == 0)

@@ -132,7 +132,7 @@ int mc_making_places(mc_making_t *m)
         m->machine[r] = m->place[r].machine;
     m->oversubscribed =
         mc_cores_are_shared(&m->facts->location.cores, sizeof *m->facts, n, m->creation->oob.rank);
-    mc_topology_tell(m->machine[m->creation->oob.rank] == m->creation->oob.rank);
+    mc_topology_warn(m->machine[m->creation->oob.rank] == m->creation->oob.rank);
     return MESHCOLL_OK;
 }
 

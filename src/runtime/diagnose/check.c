@@ -74,7 +74,7 @@ static int compare(mc_check_t *c, int32_t n)
     for (int32_t i = 1; i < n; i++) {
         if (mc_fingerprint_same(&c->all[0], &c->all[i]))
             continue;
-        mc_fingerprint_tell(c->all, NULL, n, &text);
+        mc_fingerprint_print(c->all, NULL, n, &text);
         c->differ = differ_in(c, n);
         return MESHCOLL_ERR_MISMATCH;
     }
@@ -228,7 +228,7 @@ int mc_check_call_now(meshcoll_t *h, const mc_description_t *call, uint32_t numb
 }
 
 /* Takes part in the comparison, and keeps the text of the error. */
-static int tell_refused(meshcoll_t *h, const mc_refused_t *refused, int status)
+static int compare_refused(meshcoll_t *h, const mc_refused_t *refused, int status)
 {
     char why[SENTENCE];
     mc_text_t text = mc_text(why, sizeof why);
@@ -246,5 +246,5 @@ int mc_check_refused(meshcoll_t *h, const mc_refused_t *refused, int status)
 {
     return h->job->failure.status
                ? mc_lead_refused(h, refused->number.own, refused->persistent, status)
-               : tell_refused(h, refused, status);
+               : compare_refused(h, refused, status);
 }

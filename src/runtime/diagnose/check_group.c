@@ -1,6 +1,5 @@
-#include "runtime/diagnose/check_group.h"
-
 #include "runtime/diagnose/check.h"
+
 #include "runtime/progress/failure.h"
 #include "runtime/request/numbers.h"
 

@@ -1,9 +1,141 @@
 #include "runtime/diagnose/describe.h"
 
 #include "compose/algorithms/placement.h"
-#include "runtime/diagnose/blocked.h"
 
 #include <stdio.h>
+
+/* Where a run stands ---------------------------------------------------------------------------- */
+
+typedef struct {
+    mc_awaited_t awaits;
+    uint32_t step; /* n_steps of the plan: none */
+    int32_t peer;  /* a mesh rank; -1: none */
+} blocked_t;
+
+/* The first message of a lane that is not complete; those of a lane complete in order. */
+static uint32_t first_left(const mc_lane_t *lane)
+{
+    return lane->next - lane->n_in_flight;
+}
+
+static uint32_t step_at(const mc_executor_t *x, const mc_lane_t *lane, uint32_t message)
+{
+    return x->queue[lane->first + message];
+}
+
+static bool sends(const mc_lane_t *lane)
+{
+    return lane->bytes_sent;
+}
+
+/* Returns the lane with the first incomplete message in program order; NULL: all are complete. */
+static const mc_lane_t *find_lane(const mc_executor_t *x)
+{
+    const mc_lane_t *first = NULL;
+    for (const mc_lane_t *l = x->lane; l < x->lane + x->n_lanes; l++)
+        if (first_left(l) < l->n &&
+            (!first || step_at(x, l, first_left(l)) < step_at(x, first, first_left(first))))
+            first = l;
+    return first;
+}
+
+/* Returns the lane whose next credit belongs to the first message in program order; NULL: no credit
+ * is awaited. */
+static const mc_lane_t *find_credit(const mc_executor_t *x)
+{
+    const mc_lane_t *first = NULL;
+    for (const mc_lane_t *l = x->lane; x->n_credits > 0 && l < x->lane + x->n_lanes; l++)
+        if (l->credit_in_flight && l->n_credited < l->n &&
+            (!first || step_at(x, l, l->n_credited) < step_at(x, first, first->n_credited)))
+            first = l;
+    return first;
+}
+
+/* Returns the lane of a message that keeps a port busy; NULL: none does. */
+static const mc_lane_t *find_sending(const mc_executor_t *x, const mc_lane_t *waiting)
+{
+    for (const mc_lane_t *l = x->lane; l < x->lane + x->n_sending; l++)
+        if (l->port == waiting->port && l->n_in_flight > 0)
+            return l;
+    return NULL;
+}
+
+static blocked_t at_message(const mc_executor_t *x, const mc_lane_t *lane, uint32_t message,
+                            mc_awaited_t awaits)
+{
+    return (blocked_t){
+        .awaits = awaits, .step = step_at(x, lane, message), .peer = lane->peer->rank};
+}
+
+/* A send that is first but has not started: flow control holds it back. */
+static blocked_t held_back(const mc_executor_t *x, const mc_lane_t *lane)
+{
+    const uint32_t next = first_left(lane);
+    const mc_lane_t *const other = find_sending(x, lane), *const credit = find_credit(x);
+    if (lane->next == lane->n_allowed || (!other && !credit))
+        return at_message(x, lane, next, MC_AWAITS_CREDIT);
+    return other ? at_message(x, other, first_left(other), MC_AWAITS_SEND)
+                 : at_message(x, credit, credit->n_credited, MC_AWAITS_CREDIT);
+}
+
+static blocked_t no_message(const mc_executor_t *x)
+{
+    const mc_lane_t *const credit = find_credit(x);
+    if (credit)
+        return at_message(x, credit, credit->n_credited, MC_AWAITS_CREDIT);
+    return (blocked_t){.awaits = MC_AWAITS_WORK, .step = x->plan->n_steps, .peer = -1};
+}
+
+static blocked_t find_running(const mc_executor_t *x)
+{
+    const mc_lane_t *const lane = find_lane(x);
+    const uint32_t message = lane ? step_at(x, lane, first_left(lane)) : x->plan->n_steps;
+    if (x->n_heap > 0 && x->heap[0] < message)
+        return (blocked_t){.awaits = MC_AWAITS_WORK, .step = x->heap[0], .peer = -1};
+    if (!lane)
+        return no_message(x);
+    if (!sends(lane))
+        return at_message(x, lane, first_left(lane), MC_AWAITS_RECEIVE);
+    return lane->n_in_flight > 0 ? at_message(x, lane, first_left(lane), MC_AWAITS_SEND)
+                                 : held_back(x, lane);
+}
+
+/* A pending run waits for the first connection that is not greeted. */
+static blocked_t find_pending(const mc_executor_t *x)
+{
+    blocked_t b = {.awaits = MC_AWAITS_COUNTS, .step = x->plan->n_steps, .peer = -1};
+    if (!x->bound || x->n_connected >= x->n_lanes)
+        return b;
+    b.awaits = MC_AWAITS_GREETING;
+    b.peer = x->lane[x->n_connected].peer->rank;
+    return b;
+}
+
+/* Finds the first step in program order that is not complete. All steps before it are, so it depends on no step of
+ * this rank: it is at work, or its message waits for the peer. Plans complete where every rank takes its steps one
+ * after another in program order (pace/pace.h), so these waits form no circle within a collective. */
+static blocked_t find_blocked(const mc_executor_t *x)
+{
+    if (x->state == MC_RUNNING)
+        return find_running(x);
+    if (x->state == MC_PENDING)
+        return find_pending(x);
+    return (blocked_t){.awaits = x->state == MC_FLUSHING ? MC_AWAITS_FLUSH : MC_AWAITS_WORK,
+                       .step = x->plan->n_steps,
+                       .peer = -1};
+}
+
+/* Bytes of that step's message that have come or gone, as far as the transport tells. */
+static uint64_t bytes_done(const mc_executor_t *x)
+{
+    const mc_lane_t *const lane = x->state == MC_RUNNING ? find_lane(x) : NULL;
+    if (!lane || lane->n_in_flight == 0)
+        return 0;
+    const mc_task_t *const task = &x->task[step_at(x, lane, first_left(lane))];
+    return task->io.done + task->reduced + task->span;
+}
+
+/* Peers ------------------------------------------------------------------------------------------ */
 
 /* The machines of lower ranks, which are numbered by their lowest ranks. */
 static int32_t machine_of(const mc_job_t *job, int32_t rank)
@@ -49,6 +181,8 @@ void mc_wait_set_job_peer(const meshcoll_t *h, int32_t rank, mc_wait_t *wait)
         wait->place = mc_wait_place(job, rank);
 }
 
+/* Requests --------------------------------------------------------------------------------------- */
+
 static void set_phase(const meshcoll_request_t *r, uint32_t step, mc_wait_t *wait)
 {
     const mc_strategy_t *const s = &r->choice.strategy;
@@ -57,9 +191,7 @@ static void set_phase(const meshcoll_request_t *r, uint32_t step, mc_wait_t *wai
     mc_text_t text = mc_text(buffer, sizeof buffer);
     if (phase >= s->n_phases)
         return;
-    mc_strategy_t one = {.collective = s->collective, .segments = 1, .n_phases = 1};
-    one.phase[0] = s->phase[phase];
-    mc_strategy_print(&one, &r->mesh->mesh, &text);
+    mc_strategy_print_phase(s, &r->mesh->mesh, phase, &text);
     snprintf(wait->phase_text, sizeof wait->phase_text, "%.*s", MC_WAIT_PHASE - 1, buffer);
     wait->phase = phase;
     wait->phases = s->n_phases;
@@ -69,7 +201,7 @@ static void set_phase(const meshcoll_request_t *r, uint32_t step, mc_wait_t *wai
 static void set_step(const meshcoll_request_t *r, mc_wait_t *wait)
 {
     const mc_executor_t *const x = &r->executor;
-    const mc_blocked_t b = mc_blocked_find(x);
+    const blocked_t b = find_blocked(x);
     wait->awaits = b.awaits;
     if (b.peer >= 0)
         mc_wait_set_job_peer(r->mesh, b.peer, wait);
@@ -143,5 +275,5 @@ uint64_t mc_wait_mark(const meshcoll_request_t *r)
     const mc_executor_t *const x = &r->executor;
     /* an odd factor: different terms hardly cancel */
     const uint64_t steps = ((uint64_t)x->n_left << 8 | (uint64_t)x->state) * 0x9e3779b97f4a7c15;
-    return r->plan ? steps + x->n_connected + mc_blocked_done(x) : steps;
+    return r->plan ? steps + x->n_connected + bytes_done(x) : steps;
 }

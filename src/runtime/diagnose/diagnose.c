@@ -1,7 +1,6 @@
 #include "runtime/diagnose/diagnose.h"
 
 #include "runtime/diagnose/check.h"
-#include "runtime/diagnose/check_group.h"
 #include "runtime/diagnose/differ.h"
 #include "runtime/diagnose/explain.h"
 #include "runtime/diagnose/limits.h"

@@ -130,7 +130,7 @@ static bool finds_other(const mc_job_t *job, const meshcoll_request_t *r, uint64
 }
 
 /* Its sender may be in that call still, and may not have published it before the next look. */
-static int tell_other(const mc_job_t *job, meshcoll_request_t *r, uint64_t other)
+static int fail_with_other(const mc_job_t *job, meshcoll_request_t *r, uint64_t other)
 {
     const int32_t rank = mc_tag_source(other);
     const mc_wait_t *theirs = NULL;
@@ -155,7 +155,7 @@ int mc_differ_check(mc_job_t *job)
         if (!runs(r) || r->watched.looked == 0)
             continue;
         if (finds_other(job, r, &other))
-            return tell_other(job, r, other);
+            return fail_with_other(job, r, other);
         n++;
     }
     return MESHCOLL_OK;
@@ -188,6 +188,6 @@ int mc_differ_meet(const mc_job_t *job, int32_t peer, const mc_greeting_note_t *
     memcpy(&f[1], first ? theirs : own, sizeof f[1]);
     if (mc_fingerprint_agree(&f[0], &f[1]))
         return MESHCOLL_OK;
-    mc_fingerprint_tell(f, rank, 2, &text);
+    mc_fingerprint_print(f, rank, 2, &text);
     return mc_fail(MESHCOLL_ERR_MISMATCH, "%s", buffer);
 }

@@ -248,9 +248,7 @@ static int32_t print_times(const report_t *r, const mc_call_t *call, double seco
     for (int32_t i = 0; i < call->strategy.n_phases; i++) {
         char name[MC_STRATEGY_TEXT];
         mc_text_t text = mc_text(name, sizeof name);
-        mc_strategy_t one = {.collective = call->strategy.collective, .segments = 1, .n_phases = 1};
-        one.phase[0] = call->strategy.phase[i];
-        mc_strategy_print(&one, &r->h->mesh, &text);
+        mc_strategy_print_phase(&call->strategy, &r->h->mesh, i, &text);
         const double predicted = predict_phase(r, call, i);
         const double measured = run[1 + i];
         const double off = measured > predicted ? measured - predicted : predicted - measured;

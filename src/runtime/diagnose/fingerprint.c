@@ -112,7 +112,7 @@ bool mc_fingerprint_agree(const mc_fingerprint_t *a, const mc_fingerprint_t *b)
            a->part != b->part || mc_fingerprint_same(a, b);
 }
 
-/* Telling ---------------------------------------------------------------------------------------- */
+/* Printing ---------------------------------------------------------------------------------------- */
 
 /* Does the plain text of a call tell these apart? */
 static bool look_alike(const mc_fingerprint_t *a, const mc_fingerprint_t *b)
@@ -121,7 +121,7 @@ static bool look_alike(const mc_fingerprint_t *a, const mc_fingerprint_t *b)
            a->op == b->op && a->root == b->root && a->count == b->count;
 }
 
-static void tell_call(const mc_fingerprint_t *f, const char *kind, mc_text_t *text)
+static void print_call(const mc_fingerprint_t *f, const char *kind, mc_text_t *text)
 {
     mc_text_add(text, "%s%s%s of ", kind,
                 meshcoll_collective_name((meshcoll_collective_t)f->collective),
@@ -142,7 +142,7 @@ static bool is_persistent(const mc_fingerprint_t *f)
     return f->number >= MC_TAG_CALLS;
 }
 
-static void tell_window(const mc_fingerprint_t *f, mc_text_t *text)
+static void print_window(const mc_fingerprint_t *f, mc_text_t *text)
 {
     if (f->window == 0)
         mc_text_add(text, " with out outside of registered memory");
@@ -152,11 +152,11 @@ static void tell_window(const mc_fingerprint_t *f, mc_text_t *text)
 }
 
 /* What a call is, and what else tells it from the first one. */
-static void tell_one(const mc_fingerprint_t *f, const mc_fingerprint_t *other, mc_text_t *text)
+static void print_one(const mc_fingerprint_t *f, const mc_fingerprint_t *other, mc_text_t *text)
 {
     const char *const kind = is_persistent(f) && !is_persistent(other) ? "persistent " : "";
     if (f->kind == MC_ASKS_CALL || f->kind == MC_ASKS_ON_DEVICE)
-        tell_call(f, kind, text);
+        print_call(f, kind, text);
     else if (f->kind == MC_ASKS_GROUP)
         mc_text_add(text, "a group of %llu calls", (unsigned long long)f->count);
     else
@@ -172,14 +172,14 @@ static void tell_one(const mc_fingerprint_t *f, const mc_fingerprint_t *other, m
     else if (f->strategy != other->strategy && f->kind != MC_ASKS_GROUP)
         mc_text_add(text, " by \"%s\"", f->text);
     else if (f->window != other->window || f->window_at != other->window_at)
-        tell_window(f, text);
+        print_window(f, text);
 }
 
 /* Ranks from..n with the same fingerprint as rank `first`: "ranks 0, 2-7". More ranges than this are
  * not listed. */
 enum { MOST_RANGES = 8 };
-static void tell_ranks(const mc_fingerprint_t *all, const int32_t *rank, int32_t n, int32_t first,
-                       mc_text_t *text)
+static void print_ranks(const mc_fingerprint_t *all, const int32_t *rank, int32_t n, int32_t first,
+                        mc_text_t *text)
 {
     char list[160];
     mc_text_t ranges = mc_text(list, sizeof list);
@@ -202,7 +202,7 @@ static void tell_ranks(const mc_fingerprint_t *all, const int32_t *rank, int32_t
 }
 
 /* Was this fingerprint told with that of a lower index? */
-static bool is_told(const mc_fingerprint_t *all, int32_t i)
+static bool is_printed(const mc_fingerprint_t *all, int32_t i)
 {
     for (int32_t k = 0; k < i; k++)
         if (mc_fingerprint_same(&all[k], &all[i]))
@@ -219,24 +219,24 @@ static const mc_fingerprint_t *another(const mc_fingerprint_t *all, int32_t n, i
     return &all[i];
 }
 
-enum { MOST_TOLD = 4 };
-void mc_fingerprint_tell(const mc_fingerprint_t *all, const int32_t *rank, int32_t n,
-                         mc_text_t *text)
+enum { MOST_PRINTED = 4 };
+void mc_fingerprint_print(const mc_fingerprint_t *all, const int32_t *rank, int32_t n,
+                          mc_text_t *text)
 {
     const uint32_t number = all[0].number;
-    int32_t n_told = 0, n_asked = 0;
+    int32_t n_printed = 0, n_asked = 0;
     mc_text_add(text, is_persistent(&all[0]) ? "persistent operation %u: " : "call %u: ",
                 number % MC_TAG_CALLS);
-    for (int32_t i = 0; i < n && n_told < MOST_TOLD; i++) {
+    for (int32_t i = 0; i < n && n_printed < MOST_PRINTED; i++) {
         const bool refused = all[i].kind == MC_ASKS_REFUSED;
-        if (is_told(all, i))
+        if (is_printed(all, i))
             continue;
-        mc_text_add(text, "%s", n_told++ ? "; " : "");
-        tell_ranks(all, rank, n, i, text);
+        mc_text_add(text, "%s", n_printed++ ? "; " : "");
+        print_ranks(all, rank, n, i, text);
         mc_text_add(text, refused ? " was refused: " : n_asked++ ? " for " : " asked for ");
         if (refused)
             mc_text_add(text, "%s", all[i].text);
         else
-            tell_one(&all[i], another(all, n, i), text);
+            print_one(&all[i], another(all, n, i), text);
     }
 }

@@ -46,7 +46,7 @@ bool mc_fingerprint_same(const mc_fingerprint_t *a, const mc_fingerprint_t *b);
 bool mc_fingerprint_agree(const mc_fingerprint_t *a, const mc_fingerprint_t *b);
 /* Writes n fingerprints as a sentence: "call 3: ranks 0, 2-7 asked for …; rank 1 for …". `rank`: the
  * caller's numbers of their ranks; NULL: from 0 on. */
-void mc_fingerprint_tell(const mc_fingerprint_t *all, const int32_t *rank, int32_t n,
-                         mc_text_t *text);
+void mc_fingerprint_print(const mc_fingerprint_t *all, const int32_t *rank, int32_t n,
+                          mc_text_t *text);
 
 #endif

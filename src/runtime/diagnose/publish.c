@@ -5,7 +5,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 /* A wait. Its times are those of this machine's clock, in ms. */
@@ -116,13 +115,6 @@ void mc_waits_publish(const mc_job_t *job, int64_t now)
     pthread_mutex_unlock(&p->lock);
 }
 
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 static bool is_fresh(const entry_t *e, int64_t now)
 {
     return e->stays || now - e->at <= MC_WAITS_FRESH_MS;
@@ -138,7 +130,7 @@ static void mark_broken(published_t *p, int status)
 void mc_waits_break(const mc_job_t *job)
 {
     published_t *const p = job->waits;
-    const int64_t now = now_ms();
+    const int64_t now = mc_now_ms();
     pthread_mutex_lock(&p->lock);
     mark_broken(p, job->failure.status);
     for (int32_t i = 0; i < p->n; i++)
@@ -205,7 +197,7 @@ static void copy_entries(const published_t *p, int64_t now, mc_waits_t *copy)
 
 bool mc_waits_copy(const mc_job_t *job, uint32_t number, mc_waits_t *copy)
 {
-    const int64_t now = now_ms();
+    const int64_t now = mc_now_ms();
     published_t *const p = job->waits;
     *copy = (mc_waits_t){.rank = job->rank,
                          .known_as = mc_comm_rank_of(&job->order, job->rank),

@@ -1,5 +1,6 @@
 #include "runtime/diagnose/report.h"
 
+#include "base/table.h"
 #include "runtime/diagnose/verdict.h"
 
 #include <inttypes.h>
@@ -19,42 +20,34 @@ static bool has_failed(const mc_waits_t *w)
     return false;
 }
 
-static void print_state(const mc_status_rank_t *r, FILE *out)
+static void add_state(const mc_status_rank_t *r, mc_table_t *table)
 {
-    if (!r->answered)
-        fprintf(out, "does not answer\n");
-    else if (has_failed(&r->waits))
-        fprintf(out, "failed\n");
-    else if (r->waits.n > 0)
-        fprintf(out, "waits for %.1f s\n", (double)r->waits.wait[0].still_ms / 1000);
+    if (r->answered && !has_failed(&r->waits) && r->waits.n > 0)
+        mc_table_add(table, "waits for %.1f s", (double)r->waits.wait[0].still_ms / 1000);
     else
-        fprintf(out, "does not wait\n");
+        mc_table_add(table, !r->answered            ? "does not answer"
+                            : has_failed(&r->waits) ? "failed"
+                                                    : "does not wait");
 }
 
-static int width_of_hosts(const mc_status_t *s)
+static int print_table(const mc_status_t *s, FILE *out)
 {
-    size_t most = strlen("host");
-    for (int32_t r = 0; r < s->n; r++) {
-        const size_t n = strnlen(s->rank[r].waits.host, MC_WAIT_HOST);
-        most = n > most ? n : most;
-    }
-    return (int)most;
-}
-
-static void print_table(const mc_status_t *s, FILE *out)
-{
-    const int host = width_of_hosts(s);
-    fprintf(out, "%6s  %8s  %-*s  %-12s  %s\n", "rank", "process", host, "host", "place", "state");
+    static const char *const head[] = {"rank", "process", "host", "place", "state"};
+    mc_table_t table = mc_table("rrlll");
+    for (size_t i = 0; i < MC_COUNT(head); i++)
+        mc_table_add(&table, "%s", head[i]);
     for (int32_t r = 0; r < s->n; r++) {
         const mc_waits_t *const w = &s->rank[r].waits;
-        char place[MC_WAIT_PLACE + 16] = "-";
+        mc_table_add(&table, "%" PRId32, r);
+        mc_table_add(&table, "%" PRId32, w->pid);
+        mc_table_add(&table, "%.*s", MC_WAIT_HOST - 1, w->host);
         if (w->place.name[0])
-            snprintf(place, sizeof place, "%.*s %" PRId32, MC_WAIT_PLACE - 1, w->place.name,
-                     w->place.at);
-        fprintf(out, "%6" PRId32 "  %8" PRId32 "  %-*.*s  %-12s  ", r, w->pid, host, host, w->host,
-                place);
-        print_state(&s->rank[r], out);
+            mc_table_add(&table, "%.*s %" PRId32, MC_WAIT_PLACE - 1, w->place.name, w->place.at);
+        else
+            mc_table_add(&table, "-");
+        add_state(&s->rank[r], &table);
     }
+    return mc_table_print(&table, 2, out);
 }
 
 /* Sentences ------------------------------------------------------------------------------------------ */
@@ -268,9 +261,10 @@ int mc_status_print(const mc_status_t *status, FILE *out)
     const locale_t before = mc_number_enter();
     for (int32_t r = 0; r < status->n; r++)
         add_lines(&status->rank[r], r, &l);
-    print_table(status, out);
+    int failed = print_table(status, out);
     fputc('\n', out);
-    int failed = print_lines(&l, out);
+    if (!failed)
+        failed = print_lines(&l, out);
     if (!failed)
         failed = print_causes(status, out);
     mc_number_leave(before);

@@ -12,21 +12,20 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-/* One visitor at a time is told; a few more may wait. A visitor that does not read is dropped. */
+/* One client at a time is told; a few more may wait. A client that does not read is dropped. */
 enum { WAITING = 8, SEND_SECONDS = 2 };
 
 typedef struct mc_serve {
     const mc_job_t *job;
-    int listener, visitor;
-    int spare; /* a descriptor to send a visitor away with when the process has no other left */
+    int listener, client;
+    int spare; /* a descriptor to send a client away with when the process has no other left */
     pthread_mutex_t lock;
-    bool has_thread,
-        is_done; /* the thread that tells a visitor: there is one; it is about to end */
+    bool has_thread, is_done; /* the thread that tells a client: there is one; it is about to end */
     _Atomic bool stop;
     pthread_t thread;
 } serve_t;
 
-/* A visitor --------------------------------------------------------------------------------------- */
+/* A client --------------------------------------------------------------------------------------- */
 
 static bool is_allowed(int fd)
 {
@@ -44,7 +43,7 @@ static void send_all(int fd, const char *text, size_t bytes)
         text += n;
 }
 
-static void tell(const serve_t *s, int fd)
+static void serve(const serve_t *s, int fd)
 {
     const int32_t n = s->job->mesh.size;
     mc_status_rank_t *const rank = calloc((size_t)n, sizeof *rank);
@@ -66,8 +65,8 @@ static void tell(const serve_t *s, int fd)
 static void *run(void *context)
 {
     serve_t *const s = context;
-    tell(s, s->visitor);
-    close(s->visitor);
+    serve(s, s->client);
+    close(s->client);
     pthread_mutex_lock(&s->lock);
     s->is_done = true;
     pthread_mutex_unlock(&s->lock);
@@ -87,7 +86,7 @@ static int spare(void)
     return mc_descriptor(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
 }
 
-/* Else the visitor would stay, and the monitor's thread would be called for it without end. */
+/* Else the client would stay, and the monitor's thread would be called for it without end. */
 static void send_away(serve_t *s)
 {
     if (s->spare >= 0)
@@ -96,13 +95,13 @@ static void send_away(serve_t *s)
     if (fd >= 0)
         close(fd);
     s->spare = spare();
-    if (fd < 0 && s->spare < 0) { /* other threads took it: no visitor is let in any more */
+    if (fd < 0 && s->spare < 0) { /* other threads took it: no client is let in any more */
         close(s->listener);
         s->listener = -1;
     }
 }
 
-/* In the monitor's thread. While one visitor is told, others are sent away. */
+/* In the monitor's thread. While one client is told, others are sent away. */
 static void ready(void *context)
 {
     serve_t *const s = context;
@@ -117,7 +116,7 @@ static void ready(void *context)
     bool taken = false;
     if (idle && is_allowed(fd)) {
         join(s);
-        s->visitor = fd;
+        s->client = fd;
         taken = s->has_thread = !pthread_create(&s->thread, NULL, run, s);
     } else if (!idle && is_allowed(fd)) {
         (void)!send(fd, busy, sizeof busy - 1, MSG_NOSIGNAL | MSG_DONTWAIT);

@@ -145,7 +145,7 @@ static uint32_t move(mc_job_t *job)
     if (n < 0)
         mc_failure_end(job, n);
     else if (n > 0)
-        mc_job_tell(job);
+        mc_job_wake_peers(job);
     return n < 0 ? 1 : (uint32_t)n;
 }
 

@@ -132,7 +132,7 @@ mc_transfer_t *mc_transfer_take(meshcoll_t *h)
 
 void mc_transfer_started(meshcoll_t *h, mc_transfer_t *t)
 {
-    mc_job_tell(h->job);
+    mc_job_wake_peers(h->job);
     if (h->job->threads)
         mc_threads_wake(h->job->threads);
     t->request.running = t->request.status == MESHCOLL_IN_PROGRESS;

@@ -161,7 +161,7 @@ int mc_places_gather(const meshcoll_oob_t *oob, mc_place_t **place)
                   sizeof mine, &all);
     if (!status) {
         mc_places_of(all, sizeof mine, oob->size, seen, found);
-        mc_topology_tell(found[oob->rank].machine == oob->rank);
+        mc_topology_warn(found[oob->rank].machine == oob->rank);
     }
     free(all);
     free(seen);

@@ -66,7 +66,7 @@ int mc_topology_load(bool devices, hwloc_topology_t *topology)
     return status;
 }
 
-void mc_topology_tell(bool speaks)
+void mc_topology_warn(bool speaks)
 {
     int noted = NOTED;
     if (atomic_compare_exchange_strong(&state, &noted, TOLD) && speaks)

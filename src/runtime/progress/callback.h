@@ -51,7 +51,7 @@ static inline void mc_request_finish(meshcoll_request_t *r)
 {
     r->running = false;
     if (r->mesh && r->mesh->job->threads)
-        mc_threads_tell(r->mesh->job->threads);
+        mc_threads_notify(r->mesh->job->threads);
     /* of a failed run some may be in flight until the mesh is closed; not where only the request failed */
     if (r->released && (r->status == MESHCOLL_OK || r->why || !r->mesh))
         r->release(r);

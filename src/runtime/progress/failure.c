@@ -5,7 +5,6 @@
 #include "runtime/progress/busy.h"
 
 #include <stdio.h>
-#include <time.h>
 
 enum { CHECK_EVERY_MS = 100 };
 #define CAUSE_SECONDS 0.5
@@ -70,7 +69,7 @@ static void break_with(mc_job_t *job, mc_news_t *news)
 }
 
 /* Tells all ranks of a failure of this one. */
-static void tell(const mc_job_t *job, int status, const char *why)
+static void broadcast(const mc_job_t *job, int status, const char *why)
 {
     mc_news_t news = {.kind = MC_NEWS_FATAL, .status = status_elsewhere(status)};
     news.rank = mc_monitor_rank(job->monitor);
@@ -89,7 +88,7 @@ static void break_alone(mc_job_t *job, int status)
     }
     snprintf(job->failure.why, sizeof job->failure.why, "%s", meshcoll_last_error());
     if (job->monitor)
-        tell(job, status, job->failure.why);
+        broadcast(job, status, job->failure.why);
     break_now(job, status);
 }
 
@@ -99,7 +98,7 @@ void mc_failure_post(const mc_job_t *job, int status)
     char why[MC_NEWS_TEXT];
     snprintf(why, sizeof why, "%s", meshcoll_last_error());
     if (!await_cause(job, status, &news))
-        tell(job, status, why);
+        broadcast(job, status, why);
 }
 
 void mc_failure_end(mc_job_t *job, int status)
@@ -131,14 +130,6 @@ int mc_failure_told(mc_job_t *job)
 }
 
 const _Atomic bool mc_no_alarm;
-
-/* The coarse clock costs less than polling the transports. */
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 /* Which mesh of the family: other ranks may use the same context for a group of theirs. */
 static uint32_t context_of(const meshcoll_t *h)
@@ -258,7 +249,7 @@ static void keep_refusal(meshcoll_t *h, mc_lead_t *lead)
 }
 
 /* Tells others, with meshcoll_last_error(). */
-static void tell_refused(meshcoll_t *h, mc_lead_t *lead, uint32_t number, mc_news_call_t call)
+static void broadcast_refusal(meshcoll_t *h, mc_lead_t *lead, uint32_t number, mc_news_call_t call)
 {
     static const char *const what[] = {"call (call", "call (persistent operation",
                                        "start (of persistent operation"};
@@ -288,7 +279,7 @@ int mc_failure_refused(meshcoll_t *h, uint32_t number, bool persistent, int stat
         mc_failure_break(h, status);
         return mc_fail(job->failure.status, "%s", job->failure.why);
     }
-    tell_refused(h, &h->lead, number, persistent ? MC_NEWS_PERSISTENT : MC_NEWS_CALL);
+    broadcast_refusal(h, &h->lead, number, persistent ? MC_NEWS_PERSISTENT : MC_NEWS_CALL);
     return status;
 }
 
@@ -296,7 +287,7 @@ int mc_failure_refused_start(meshcoll_request_t *r, int status)
 {
     const mc_job_t *const job = r->mesh->job;
     if (r->own_lead && job->monitor && !job->failure.status)
-        tell_refused(r->mesh, r->own_lead, r->operation, MC_NEWS_START);
+        broadcast_refusal(r->mesh, r->own_lead, r->operation, MC_NEWS_START);
     return status;
 }
 
@@ -329,13 +320,13 @@ static int check_peers(mc_job_t *job)
     return status;
 }
 
-void mc_failure_look(mc_job_t *job)
+void mc_failure_poll(mc_job_t *job)
 {
     mc_news_t news;
     if (!job->requests.running.first)
         return;
     const bool told = find_news(job, &news), missed = job->failure.misses_peer;
-    const int64_t now = now_ms();
+    const int64_t now = mc_now_ms();
     if (!told && now < job->failure.check_at)
         return;
     job->failure.check_at = now + CHECK_EVERY_MS;

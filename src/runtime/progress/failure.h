@@ -37,7 +37,7 @@ void mc_failure_hear(mc_job_t *job);
 /* Looks, only where requests run, whether the mesh failed elsewhere or another rank was refused a call that
  * runs here; and, a few times per second, whether the peers this rank waits for are alive and no request
  * has run for too long. Breaks the mesh then. What watches the job looks then, too (hooks.h). */
-void mc_failure_look(mc_job_t *job);
+void mc_failure_poll(mc_job_t *job);
 /* Was another rank refused one of these calls, by their operation numbers, or any call that this rank was not?
  * Then its error; OK else. */
 int mc_failure_refusal(const meshcoll_t *h, const uint32_t *number, uint32_t n);

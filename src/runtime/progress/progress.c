@@ -32,7 +32,7 @@ static bool advance(meshcoll_request_t *r, bool shared, uint32_t events)
     return true;
 }
 
-void mc_job_tell(mc_job_t *job)
+void mc_job_wake_peers(mc_job_t *job)
 {
     for (int32_t i = 0; i < job->connections.n_polled; i++)
         if (job->connections.polled[i]->ops->wake)
@@ -58,13 +58,13 @@ static uint32_t advance_ready(mc_job_t *job, uint32_t events)
     }
     while (again.first)
         mc_list_move(&job->requests.ready, again.first);
-    mc_job_tell(job);
+    mc_job_wake_peers(job);
     if (!job->requests.running.first && !job->threads)
         mc_busy_leave(job);
     return n;
 }
 
-uint32_t mc_job_look(mc_job_t *job)
+uint32_t mc_job_poll_all(mc_job_t *job)
 {
     uint32_t n = 0;
     for (int32_t i = 0; i < job->connections.n_polled; i++)
@@ -81,7 +81,7 @@ static uint32_t look_at_listed(mc_job_t *job)
     if (pthread_mutex_trylock(&job->threads->lock))
         return 0; /* another thread progresses it */
     if (job->requests.running.first) {
-        n = mc_job_look(job);
+        n = mc_job_poll_all(job);
         if (n > 0)
             mc_threads_wake(job->threads);
     }
@@ -91,24 +91,24 @@ static uint32_t look_at_listed(mc_job_t *job)
 
 uint32_t mc_job_progress(mc_job_t *job)
 {
-    uint32_t n = mc_job_look(job);
+    uint32_t n = mc_job_poll_all(job);
     if (n > 0 && job->threads)
         mc_threads_wake(job->threads);
     for (mc_job_t *other = mc_busy, *next; other; other = next) {
         next = other->requests.next;
         if (other != job)
-            n += mc_job_look(other);
+            n += mc_job_poll_all(other);
     }
     return mc_threads_others_run(job) ? n + mc_threads_each_other(job, look_at_listed) : n;
 }
 
 void mc_job_check_peers(mc_job_t *job)
 {
-    mc_failure_look(job);
+    mc_failure_poll(job);
     for (mc_job_t *other = mc_busy, *next; other; other = next) {
         next = other->requests.next;
         if (other != job)
-            mc_failure_look(other);
+            mc_failure_poll(other);
     }
 }
 

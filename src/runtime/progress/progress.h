@@ -89,9 +89,9 @@ void mc_wait_idle(meshcoll_t *h, mc_waiting_t *w);
 void mc_test_turn(meshcoll_t *h);
 
 /* Polls the transports of a job and advances what has an event. */
-uint32_t mc_job_look(mc_job_t *job);
+uint32_t mc_job_poll_all(mc_job_t *job);
 /* Wakes sleeping peers to which the job's transports have sent. */
-void mc_job_tell(mc_job_t *job);
+void mc_job_wake_peers(mc_job_t *job);
 /* Does this thread run requests on jobs without a lock other than `job`? */
 bool mc_job_others_run(const mc_job_t *job);
 

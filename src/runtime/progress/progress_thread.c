@@ -122,7 +122,7 @@ void mc_threads_turn(meshcoll_t *h, mc_waiting_t *w)
     } else if (!t->has_thread && !t->asleep) {
         sleep_or_nap(job, true, mc_wait_sleep_ms(h, w->idle - awake), &w->in_vain);
         slept(job, w->idle, awake);
-        mc_threads_tell(t); /* a thread that waits on `news` may have to take over */
+        mc_threads_notify(t); /* a thread that waits on `news` may have to take over */
     } else if (mc_job_others_run(job)) {
         nap(t);
     } else {
@@ -149,7 +149,7 @@ static void *progress(void *context)
     mc_threads_lock(t);
     for (uint32_t idle = 0; !t->stop;) {
         const uint32_t looks = mc_wait_polls(job), awake = looks_awake(job);
-        idle = mc_job_look(job) > 0 ? 0 : idle + 1;
+        idle = mc_job_poll_all(job) > 0 ? 0 : idle + 1;
         in_vain = in_vain && idle > 0;
         slept(job, idle, awake);
         run_callbacks(t);

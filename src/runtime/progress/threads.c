@@ -32,7 +32,7 @@ void mc_threads_wake(mc_threads_t *t)
         return;
 }
 
-void mc_threads_tell(mc_threads_t *t)
+void mc_threads_notify(mc_threads_t *t)
 {
     if (t->n_waiting > 0)
         pthread_cond_broadcast(&t->news);

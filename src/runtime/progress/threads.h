@@ -64,7 +64,7 @@ static inline void mc_unlock(const meshcoll_t *h)
 /* To be called with the lock held: wakes the sleeper after the transports were used; notifies
  * waiting threads after a request has ended. */
 void mc_threads_wake(mc_threads_t *t);
-void mc_threads_tell(mc_threads_t *t);
+void mc_threads_notify(mc_threads_t *t);
 
 /* Adds the job to, or removes it from, the process's list of jobs that any thread
  * progresses. */

@@ -351,7 +351,7 @@ int mc_request_start(meshcoll_request_t *r)
         r->status = mc_executor_start(&r->executor, r->operation);
     if (!r->status)
         r->status = mc_executor_advance(&r->executor);
-    mc_job_tell(job);
+    mc_job_wake_peers(job);
     if (r->status < 0)
         return fail_start(r);
     if (r->status == MESHCOLL_IN_PROGRESS) {

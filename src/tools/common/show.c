@@ -13,9 +13,10 @@ const char *mc_show_strategy(const mc_strategy_t *strategy, const mc_mesh_t *mes
 
 const char *mc_show_phase(const mc_strategy_t *strategy, const mc_mesh_t *mesh, int32_t phase)
 {
-    mc_strategy_t one = {.collective = strategy->collective, .segments = 1, .n_phases = 1};
-    one.phase[0] = strategy->phase[phase];
-    return mc_show_strategy(&one, mesh);
+    static char buffer[MC_STRATEGY_TEXT];
+    mc_text_t text = mc_text(buffer, MC_STRATEGY_TEXT);
+    mc_strategy_print_phase(strategy, mesh, phase, &text);
+    return buffer;
 }
 
 const char *mc_show_ratio(mc_ratio_t ratio, char buffer[MC_NUMBER_TEXT])

@@ -116,7 +116,7 @@ void mc_gpus_find_cards(mc_gpus_t *g)
     hwloc_topology_t topology;
     if (mc_topology_load(true, &topology))
         return;
-    mc_topology_tell(true);
+    mc_topology_warn(true);
     find_names(topology, g);
     for (int32_t i = 0; i < g->n; i++)
         find_near(topology, g, &g->gpu[i]);
