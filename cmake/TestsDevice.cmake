@@ -81,42 +81,42 @@ endfunction()
 
 if(NOT MESHCOLL_SANITIZE)
     meshcoll_device_mutant(flag_before_data receiver_first
-        "    for (uint32_t i = 0; i < spot->runs && status == MC_DEVICE_DONE; i++)"
-        "    for (uint32_t m = seat.thread; m < spot->messages; m += seat.threads)
-        if (m >= spot->receives)
-            mc_release(mc_device_lane(seat, call, spot, m)->raised, table->number[m] + 1);
-    for (uint32_t i = 0; i < spot->runs && status == MC_DEVICE_DONE; i++)")
+        "    for (uint32_t i = 0; i < cursor->runs && status == MC_DEVICE_DONE; i++)"
+        "    for (uint32_t m = thread.index; m < cursor->messages; m += thread.count)
+        if (m >= cursor->receives)
+            mc_release(mc_device_lane(thread, call, cursor, m)->raised, table->number[m] + 1);
+    for (uint32_t i = 0; i < cursor->runs && status == MC_DEVICE_DONE; i++)")
     meshcoll_device_mutant(credit_off_by_one sender_first
         "sends ? MC_DEVICE_SLOTS : 0" "sends ? MC_DEVICE_SLOTS + 1 : 0")
     meshcoll_device_mutant(wrong_slot sender_first
         "number % MC_DEVICE_SLOTS" "(sends ? number : number + 1) % MC_DEVICE_SLOTS")
     meshcoll_device_mutant(no_barrier_before_flag several_threads
-        "    mc_barrier(seat);
+        "    mc_barrier(thread);
     for (uint32_t m" "    for (uint32_t m")
     meshcoll_device_mutant(joined_not_kept joined
-        "spot->at + last * spot->runs + i" "spot->at + 0 * last * spot->runs + i")
+        "cursor->at + last * cursor->runs + i" "cursor->at + 0 * last * cursor->runs + i")
     meshcoll_device_mutant(joined_sent_once joined
         "for (uint32_t m = p->receives; m < p->messages; m++)"
         "for (uint32_t m = p->receives; m < p->messages && m <= p->receives; m++)")
     meshcoll_device_mutant(joined_credit_before_data relay_first
-        "    for (uint32_t i = 0; i < spot->runs && status == MC_DEVICE_DONE; i++)"
-        "    for (uint32_t m = seat.thread; m < spot->receives && m + 1 < spot->messages; m += seat.threads)
-        mc_release(mc_device_lane(seat, call, spot, m)->raised, table->number[m] + 1);
-    for (uint32_t i = 0; i < spot->runs && status == MC_DEVICE_DONE; i++)")
+        "    for (uint32_t i = 0; i < cursor->runs && status == MC_DEVICE_DONE; i++)"
+        "    for (uint32_t m = thread.index; m < cursor->receives && m + 1 < cursor->messages; m += thread.count)
+        mc_release(mc_device_lane(thread, call, cursor, m)->raised, table->number[m] + 1);
+    for (uint32_t i = 0; i < cursor->runs && status == MC_DEVICE_DONE; i++)")
     meshcoll_device_mutant(track_not_awaited tracks
-        "mc_device_mark(seat, call, spot, run->lane, run->n));" "0);")
+        "mc_device_mark(thread, call, cursor, run->lane, run->n));" "0);")
     meshcoll_device_mutant(track_of_the_last_launch tracks
-        "call->track[mc_table(seat)->block].launch << 32" "(uint64_t)(0 * seat.thread)")
+        "call->track[mc_table(thread)->block].launch << 32" "(uint64_t)(0 * thread.index)")
     meshcoll_device_mutant(track_marked_before_its_step tracks
-        "    if (spot->messages > 0 && mc_device_begin" "    if (call->tracks > 1 && seat.thread == 0)
+        "    if (cursor->messages > 0 && mc_device_begin" "    if (call->tracks > 1 && thread.index == 0)
         mc_release(&call->track[table->block].done, UINT64_MAX >> 1);
-    if (spot->messages > 0 && mc_device_begin")
+    if (cursor->messages > 0 && mc_device_begin")
     meshcoll_device_mutant(ll_flag_of_the_last_round ll_receiver_first
         "if (!differs)" "if (!differs || differs == (flag ^ (flag - MC_DEVICE_SLOTS)))")
     meshcoll_device_mutant(ll_half_a_word ll_receiver_first
         "((uint32_t)(high.b >> 32) ^ flag)" "0")
     meshcoll_device_mutant(ll_no_barrier_before_credit ll_several_threads
-        "    if (mc_barrier_any(seat, status != MC_DEVICE_DONE)) {
+        "    if (mc_barrier_any(thread, status != MC_DEVICE_DONE)) {
         mc_device_report_wait" "    if (0 && status != MC_DEVICE_DONE) {
         mc_device_report_wait")
     meshcoll_device_mutant(ll_never_cleaned ll_wraps
@@ -124,11 +124,11 @@ if(NOT MESHCOLL_SANITIZE)
     meshcoll_device_mutant(direct_before_begin direct_receiver_late
         "mc_device_await(call, lane->begun, 0, *lane->launches)" "MC_DEVICE_DONE")
     meshcoll_device_mutant(direct_flag_before_data direct_receiver_first
-        "    for (uint32_t i = 0; i < spot->runs && status == MC_DEVICE_DONE; i++)"
-        "    for (uint32_t m = seat.thread; m < spot->messages; m += seat.threads)
-        if (spot->direct >> m & 1)
-            mc_release(mc_device_lane(seat, call, spot, m)->raised, table->number[m] + 1);
-    for (uint32_t i = 0; i < spot->runs && status == MC_DEVICE_DONE; i++)")
+        "    for (uint32_t i = 0; i < cursor->runs && status == MC_DEVICE_DONE; i++)"
+        "    for (uint32_t m = thread.index; m < cursor->messages; m += thread.count)
+        if (cursor->direct >> m & 1)
+            mc_release(mc_device_lane(thread, call, cursor, m)->raised, table->number[m] + 1);
+    for (uint32_t i = 0; i < cursor->runs && status == MC_DEVICE_DONE; i++)")
     meshcoll_device_mutant(direct_whole_words direct_1d
         "mc_device_store_part(mc_device_message(p, m, at), x, left)" "mc_store_word(mc_device_message(p, m, at), x)")
     meshcoll_device_mutant(direct_not_passed_on joined
@@ -140,7 +140,7 @@ if(NOT MESHCOLL_SANITIZE)
     meshcoll_device_mutant(no_limit limit
         "now - *begun > call->limit" "0 * (now - *begun) > call->limit")
     meshcoll_device_mutant(no_abort abort_word
-        "if (mc_look(call->abort_word))" "if (0)")
+        "if (mc_poll(call->abort_word))" "if (0)")
     meshcoll_proxy_mutant(proxy_flag_before_data far_receiver_first
         "io->complete = status == MESHCOLL_OK;
     }" "io->complete = r->params.receives || status == MESHCOLL_OK;
@@ -293,11 +293,11 @@ endfunction()
 if(NOT MESHCOLL_SANITIZE)
     meshcoll_gpu_mutant(full_before_copy gpu/stream/stream.c slow 1
         "    flush(q);
-    for (uint32_t i = spot->at"
+    for (uint32_t i = cursor->at"
         "    if (sends)
         write_word(q, state, MC_STREAM_FULL);
     flush(q);
-    for (uint32_t i = spot->at")
+    for (uint32_t i = cursor->at")
     meshcoll_gpu_mutant(full_is_empty gpu/stream/stream.c slow 1
         "sends ? MC_STREAM_EMPTY : MC_STREAM_FULL);
     }" "sends ? MC_STREAM_OPEN : MC_STREAM_FULL);
@@ -306,7 +306,7 @@ if(NOT MESHCOLL_SANITIZE)
         "    await_state(q, lane->begun, MC_STREAM_FULL);" "")
     meshcoll_gpu_mutant(one_slot gpu/stream/stream.c slow 1 "(uint64_t)slot *" "0 * (uint64_t)slot *")
     meshcoll_gpu_mutant(same_piece gpu/stream/stream.c slow 1 "(uint64_t)pass *" "0 * (uint64_t)pass *")
-    meshcoll_gpu_mutant(nobody_told gpu/stream/watch.c gave_up 1 "i < on->n_tell" "i > on->n_tell")
+    meshcoll_gpu_mutant(nobody_told gpu/stream/watch.c gave_up 1 "i < on->n_peers" "i > on->n_peers")
     meshcoll_gpu_mutant(opened_once gpu/stream/watch.c gave_up 1
         "    for (long us = OPEN_US; !rest(w, us);) {
         open_all(&w->on);"

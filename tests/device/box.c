@@ -242,7 +242,7 @@ typedef struct {
     mc_box_run_t *run;
     int rank;
     uint32_t block;
-    mc_seat_t seat;
+    mc_thread_t self;
     pthread_t thread;
 } worker_t;
 
@@ -255,8 +255,8 @@ static void *work(void *argument)
         if (w->run->how.spoils)
             memset(r->buffers.out, 0x5a, r->buffers.bytes[1]);
     }
-    mc_host_naps = w->seat.thread > 0 ? w->run->how.naps : 0;
-    mc_host_walk(w->seat, &r->call, w->block, r->program->body);
+    mc_host_naps = w->self.index > 0 ? w->run->how.naps : 0;
+    mc_host_walk(w->self, &r->call, w->block, r->program->body);
     return NULL;
 }
 

@@ -7,11 +7,11 @@
 #include "on_host.h"
 
 /* One thread of a block: mc_device_walk with a body's reduction and division. */
-void mc_host_walk(mc_seat_t seat, const mc_device_call_t *call, uint32_t block,
+void mc_host_walk(mc_thread_t thread, const mc_device_call_t *call, uint32_t block,
                   mc_device_body_t body);
 
 /* One thread of a grid: mc_device_sum with them. */
-void mc_host_sum(mc_seat_t seat, const mc_device_sum_t *sum, mc_device_body_t body);
+void mc_host_sum(mc_thread_t thread, const mc_device_sum_t *sum, mc_device_body_t body);
 
 /* These alone, by one thread. */
 void mc_host_reduce(mc_device_body_t body, void *to, const void *a, const void *b, uint64_t bytes);

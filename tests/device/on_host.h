@@ -25,13 +25,13 @@ typedef struct {
 } mc_meet_t;
 
 typedef struct {
-    uint32_t thread, threads;
+    uint32_t index, count;
     mc_meet_t *meet;
-} mc_seat_t;
+} mc_thread_t;
 
-MC_DEVICE_FN mc_device_table_t *mc_table(mc_seat_t seat)
+MC_DEVICE_FN mc_device_table_t *mc_table(mc_thread_t thread)
 {
-    return &seat.meet->table;
+    return &thread.meet->table;
 }
 
 typedef struct {
@@ -98,12 +98,12 @@ MC_DEVICE_FN void mc_mark(uint32_t *word, uint32_t value)
 {
     __atomic_store_n(word, value, __ATOMIC_RELAXED);
 }
-MC_DEVICE_FN uint32_t mc_look(const uint32_t *word)
+MC_DEVICE_FN uint32_t mc_poll(const uint32_t *word)
 {
     return __atomic_load_n(word, __ATOMIC_RELAXED);
 }
 
-MC_DEVICE_FN void mc_tell(uint32_t *word, uint32_t value)
+MC_DEVICE_FN void mc_notify(uint32_t *word, uint32_t value)
 {
     __atomic_store_n(word, value, __ATOMIC_RELEASE);
 }
@@ -119,19 +119,19 @@ MC_DEVICE_FN void mc_pause(void)
     sched_yield();
 }
 
-MC_DEVICE_FN void mc_barrier(mc_seat_t seat)
+MC_DEVICE_FN void mc_barrier(mc_thread_t thread)
 {
-    if (seat.threads > 1)
-        pthread_barrier_wait(&seat.meet->barrier);
+    if (thread.count > 1)
+        pthread_barrier_wait(&thread.meet->barrier);
 }
-MC_DEVICE_FN int mc_barrier_any(mc_seat_t seat, int said)
+MC_DEVICE_FN int mc_barrier_any(mc_thread_t thread, int said)
 {
-    if (seat.threads == 1)
+    if (thread.count == 1)
         return said;
     if (said)
-        __atomic_store_n(&seat.meet->any, 1, __ATOMIC_RELAXED);
-    pthread_barrier_wait(&seat.meet->barrier);
-    return __atomic_load_n(&seat.meet->any, __ATOMIC_RELAXED);
+        __atomic_store_n(&thread.meet->any, 1, __ATOMIC_RELAXED);
+    pthread_barrier_wait(&thread.meet->barrier);
+    return __atomic_load_n(&thread.meet->any, __ATOMIC_RELAXED);
 }
 
 #endif

@@ -3,10 +3,10 @@
  * One text for nvcc and for the host's compiler.
  *
  * Before it the includer gives (gpu/kernel/on_cuda.h; tests/device/on_host.h): MC_DEVICE_FN, which
- * functions begin with; MC_UNROLL and MC_ROLLED, before loops to unroll, or not to; mc_seat_t with
- * this thread's number, `thread`, and their number, `threads`; mc_word_t with mc_load_word and
- * mc_store_word; mc_acquire and mc_release of a counter that other devices see; mc_look of a word
- * that the host writes, and mc_tell of one that it reads, after all before it; mc_clock in
+ * functions begin with; MC_UNROLL and MC_ROLLED, before loops to unroll, or not to; mc_thread_t with
+ * this thread's number, `index`, and their number, `count`; mc_word_t with mc_load_word and
+ * mc_store_word; mc_acquire and mc_release of a counter that other devices see; mc_poll of a word
+ * that the host writes, and mc_notify of one that it reads, after all before it; mc_clock in
  * nanoseconds; mc_pause; mc_barrier and mc_barrier_any of the block's threads, the latter telling
  * whether any thread said so; mc_table, what these threads share, and mc_mark of a word there that
  * several may write; and mc_pair_t with what gpu/kernel/ll.h needs.
@@ -39,64 +39,64 @@ typedef struct {
     uint32_t receives, messages;
     uint32_t direct; /* a bit per send */
     uint32_t beside; /* runs from the first message's to those of the first direct send */
-} mc_device_spot_t;
+} mc_device_cursor_t;
 
-/* The step that begins at spot->at. */
-MC_DEVICE_FN void mc_device_find(const mc_device_call_t *call, mc_device_spot_t *spot)
+/* The step that begins at cursor->at. */
+MC_DEVICE_FN void mc_device_find(const mc_device_call_t *call, mc_device_cursor_t *cursor)
 {
-    const mc_device_run_t *next = &call->run[spot->at];
-    spot->end = mc_device_step_end(call->run, spot->at);
-    spot->runs = spot->end - spot->at;
-    spot->receives = spot->messages = spot->direct = spot->beside = 0;
+    const mc_device_run_t *next = &call->run[cursor->at];
+    cursor->end = mc_device_step_end(call->run, cursor->at);
+    cursor->runs = cursor->end - cursor->at;
+    cursor->receives = cursor->messages = cursor->direct = cursor->beside = 0;
     if (!mc_device_is_message(next))
         return;
     for (;;) {
         const int sends = next->op == MC_DEVICE_SEND;
         if (sends && next->flags & MC_DEVICE_DIRECT) {
-            spot->beside = spot->direct ? spot->beside : spot->messages * spot->runs;
-            spot->direct |= 1u << spot->messages;
+            cursor->beside = cursor->direct ? cursor->beside : cursor->messages * cursor->runs;
+            cursor->direct |= 1u << cursor->messages;
         }
-        spot->receives += !sends;
-        spot->messages++;
-        if (!(call->run[spot->end - 1].flags & MC_DEVICE_JOIN))
+        cursor->receives += !sends;
+        cursor->messages++;
+        if (!(call->run[cursor->end - 1].flags & MC_DEVICE_JOIN))
             return;
-        next = &call->run[spot->end];
-        spot->end += spot->runs;
+        next = &call->run[cursor->end];
+        cursor->end += cursor->runs;
     }
 }
 
-MC_DEVICE_FN void mc_device_report(mc_seat_t seat, const mc_device_call_t *call,
-                                   const mc_device_spot_t *spot, uint32_t run, uint32_t status)
+MC_DEVICE_FN void mc_device_report(mc_thread_t thread, const mc_device_call_t *call,
+                                   const mc_device_cursor_t *cursor, uint32_t run, uint32_t status)
 {
-    mc_device_report_t *const report = &call->report[mc_table(seat)->block];
+    mc_device_report_t *const report = &call->report[mc_table(thread)->block];
     report->run = run;
-    report->pass = spot->pass;
+    report->pass = cursor->pass;
     report->program = call->program;
-    mc_tell(&report->status, status);
+    mc_notify(&report->status, status);
 }
 
 /* Did this block of an earlier launch give up, so that its lanes are not what this one needs, or
  * was the mesh aborted? */
-MC_DEVICE_FN int mc_device_is_over(mc_seat_t seat, const mc_device_call_t *call,
-                                   const mc_device_spot_t *spot)
+MC_DEVICE_FN int mc_device_is_over(mc_thread_t thread, const mc_device_call_t *call,
+                                   const mc_device_cursor_t *cursor)
 {
     int over = 0;
-    if (seat.thread == 0) {
-        over = call->report[mc_table(seat)->block].status > MC_DEVICE_DONE;
-        if (!over && mc_look(call->abort_word) != 0) {
-            mc_device_report(seat, call, spot, spot->at, MC_DEVICE_ABORTED);
+    if (thread.index == 0) {
+        over = call->report[mc_table(thread)->block].status > MC_DEVICE_DONE;
+        if (!over && mc_poll(call->abort_word) != 0) {
+            mc_device_report(thread, call, cursor, cursor->at, MC_DEVICE_ABORTED);
             over = 1;
         }
     }
-    return mc_barrier_any(seat, over);
+    return mc_barrier_any(thread, over);
 }
 
 /* Counts this launch on lanes with direct messages, and tells their senders that it has begun. */
-MC_DEVICE_FN void mc_device_open(mc_seat_t seat, const mc_device_call_t *call, uint32_t block)
+MC_DEVICE_FN void mc_device_open(mc_thread_t thread, const mc_device_call_t *call, uint32_t block)
 {
     if (call->lanes == 0)
         return;
-    for (uint32_t i = seat.thread; i < call->lanes; i += seat.threads) {
+    for (uint32_t i = thread.index; i < call->lanes; i += thread.count) {
         const mc_device_lane_t *const lane = &call->lane[i * call->blocks + block];
         if (!lane->begun)
             continue;
@@ -105,52 +105,53 @@ MC_DEVICE_FN void mc_device_open(mc_seat_t seat, const mc_device_call_t *call, u
         if (i % 2)
             mc_release(lane->begun, launch);
     }
-    mc_barrier(seat);
+    mc_barrier(thread);
 }
 
 /* Does this block have a part of the step in this pass? The peer's block of the same number then
  * has the same; and all joined messages have. */
-MC_DEVICE_FN int mc_device_has_part(const mc_device_call_t *call, const mc_device_spot_t *spot,
+MC_DEVICE_FN int mc_device_has_part(const mc_device_call_t *call, const mc_device_cursor_t *cursor,
                                     const mc_device_table_t *table)
 {
-    for (uint32_t i = 0; i < spot->runs; i++)
-        if (mc_device_piece(call, table->slice, spot->pass, &call->run[spot->at + i]).bytes > 0)
+    for (uint32_t i = 0; i < cursor->runs; i++)
+        if (mc_device_piece(call, table->slice, cursor->pass, &call->run[cursor->at + i]).bytes > 0)
             return 1;
     return 0;
 }
 
-MC_DEVICE_FN const mc_device_lane_t *mc_device_lane(mc_seat_t seat, const mc_device_call_t *call,
-                                                    const mc_device_spot_t *spot, uint32_t m)
+MC_DEVICE_FN const mc_device_lane_t *mc_device_lane(mc_thread_t thread,
+                                                    const mc_device_call_t *call,
+                                                    const mc_device_cursor_t *cursor, uint32_t m)
 {
-    const uint32_t lane = call->run[spot->at + m * spot->runs].lane;
-    return &call->lane[lane * call->blocks + mc_table(seat)->block];
+    const uint32_t lane = call->run[cursor->at + m * cursor->runs].lane;
+    return &call->lane[lane * call->blocks + mc_table(thread)->block];
 }
 
 /* Reports the first message that was waited for too long; those behind it may not have been. */
-MC_DEVICE_FN void mc_device_report_wait(mc_seat_t seat, const mc_device_call_t *call,
-                                        const mc_device_spot_t *spot,
+MC_DEVICE_FN void mc_device_report_wait(mc_thread_t thread, const mc_device_call_t *call,
+                                        const mc_device_cursor_t *cursor,
                                         const mc_device_table_t *table)
 {
     uint32_t m = 0;
-    if (seat.thread != 0)
+    if (thread.index != 0)
         return;
     while (table->status[m] == MC_DEVICE_DONE)
         m++;
-    mc_device_report(seat, call, spot, spot->at + m * spot->runs, table->status[m]);
+    mc_device_report(thread, call, cursor, cursor->at + m * cursor->runs, table->status[m]);
 }
 
 /* Waits for each message, a thread for each; of those with flags in their data only for the credit
  * of what is sent. Returns whether the block must end, all of its threads the same. */
-MC_DEVICE_FN int mc_device_begin(mc_seat_t seat, const mc_device_call_t *call,
-                                 const mc_device_spot_t *spot, mc_device_table_t *table)
+MC_DEVICE_FN int mc_device_begin(mc_thread_t thread, const mc_device_call_t *call,
+                                 const mc_device_cursor_t *cursor, mc_device_table_t *table)
 {
     uint32_t status = MC_DEVICE_DONE;
-    if (seat.thread == 0)
-        table->direct = spot->direct;
-    for (uint32_t m = seat.thread; m < spot->messages && status == MC_DEVICE_DONE;
-         m += seat.threads) {
-        const mc_device_lane_t *const lane = mc_device_lane(seat, call, spot, m);
-        const int sends = m >= spot->receives, direct = (int)(spot->direct >> m & 1);
+    if (thread.index == 0)
+        table->direct = cursor->direct;
+    for (uint32_t m = thread.index; m < cursor->messages && status == MC_DEVICE_DONE;
+         m += thread.count) {
+        const mc_device_lane_t *const lane = mc_device_lane(thread, call, cursor, m);
+        const int sends = m >= cursor->receives, direct = (int)(cursor->direct >> m & 1);
         const uint64_t number = *lane->count;
         if (direct)
             status = mc_device_await(call, lane->begun, 0, *lane->launches);
@@ -162,61 +163,62 @@ MC_DEVICE_FN int mc_device_begin(mc_seat_t seat, const mc_device_call_t *call,
                                    : lane->slots + number % MC_DEVICE_SLOTS * call->slot_bytes;
         *lane->count = number + 1;
     }
-    if (!mc_barrier_any(seat, status != MC_DEVICE_DONE))
+    if (!mc_barrier_any(thread, status != MC_DEVICE_DONE))
         return 0;
-    mc_device_report_wait(seat, call, spot, table);
+    mc_device_report_wait(thread, call, cursor, table);
     return 1;
 }
 
 /* Ends a step whose messages have flags in their data, of `bytes` bytes: their receives may have
  * failed in any thread. Returns whether the block must end. */
-MC_DEVICE_FN int mc_device_end_ll(mc_seat_t seat, const mc_device_call_t *call,
-                                  const mc_device_spot_t *spot, const mc_device_table_t *table,
+MC_DEVICE_FN int mc_device_end_ll(mc_thread_t thread, const mc_device_call_t *call,
+                                  const mc_device_cursor_t *cursor, const mc_device_table_t *table,
                                   uint64_t bytes, uint32_t status)
 {
-    for (uint32_t m = spot->receives; m < spot->messages; m++)
+    for (uint32_t m = cursor->receives; m < cursor->messages; m++)
         if (mc_device_ll_cleans(table->number[m]))
-            mc_device_ll_clean(seat, table, m, bytes, call->slot_bytes);
-    if (mc_barrier_any(seat, status != MC_DEVICE_DONE)) {
-        mc_device_report_wait(seat, call, spot, table);
+            mc_device_ll_clean(thread, table, m, bytes, call->slot_bytes);
+    if (mc_barrier_any(thread, status != MC_DEVICE_DONE)) {
+        mc_device_report_wait(thread, call, cursor, table);
         return 1;
     }
-    for (uint32_t m = seat.thread; m < spot->receives; m += seat.threads)
-        mc_post(mc_device_lane(seat, call, spot, m)->raised, table->number[m] + 1);
+    for (uint32_t m = thread.index; m < cursor->receives; m += thread.count)
+        mc_post(mc_device_lane(thread, call, cursor, m)->raised, table->number[m] + 1);
     return 0;
 }
 
 /* The pieces of run i of each message, or of a local run; they begin *at bytes from the beginning
  * of each message, which is moved behind them. Returns how waiting for flags in their data ended. */
-MC_DEVICE_FN uint32_t mc_device_move_run(mc_seat_t seat, const mc_device_call_t *call,
-                                         const mc_device_spot_t *spot, uint32_t i, uint64_t *at,
+MC_DEVICE_FN uint32_t mc_device_move_run(mc_thread_t thread, const mc_device_call_t *call,
+                                         const mc_device_cursor_t *cursor, uint32_t i, uint64_t *at,
                                          mc_device_table_t *table, mc_device_combine_t combine,
                                          mc_device_divide_t divide)
 {
     uint32_t status = MC_DEVICE_DONE;
-    const mc_device_run_t *const run = &call->run[spot->at + i];
-    const uint32_t last = spot->receives > 0 ? spot->receives - 1 : 0;
-    const int drops = (call->run[spot->at + last * spot->runs + i].flags & MC_DEVICE_DROP) != 0;
+    const mc_device_run_t *const run = &call->run[cursor->at + i];
+    const uint32_t last = cursor->receives > 0 ? cursor->receives - 1 : 0;
+    const int drops = (call->run[cursor->at + last * cursor->runs + i].flags & MC_DEVICE_DROP) != 0;
     /* a direct message lies where its receive would store it */
     const int lies = run->op == MC_DEVICE_RECV && run->flags & MC_DEVICE_DIRECT;
     const int reads = run->from_buffer != MC_DEVICE_NONE || lies;
-    const int writes = run->to_buffer != MC_DEVICE_NONE && !drops && !(lies && spot->receives == 1);
-    const mc_device_piece_t piece = mc_device_piece(call, table->slice, spot->pass, run);
+    const int writes =
+        run->to_buffer != MC_DEVICE_NONE && !drops && !(lies && cursor->receives == 1);
+    const mc_device_piece_t piece = mc_device_piece(call, table->slice, cursor->pass, run);
     const uint64_t padded = mc_device_padded(piece.bytes);
     const uint64_t from_at = lies ? run->to : run->from;
     const int64_t from_stride = lies ? run->to_stride : run->from_stride;
-    const mc_device_run_t *const sent = run + spot->beside;
+    const mc_device_run_t *const sent = run + cursor->beside;
     const char *const from =
         reads ? call->buffer[lies ? run->to_buffer : run->from_buffer] + from_at + piece.at
               : (const char *)0;
     char *const to = writes ? call->buffer[run->to_buffer] + run->to + piece.at : (char *)0;
     mc_device_pass_t p;
     p.table = table;
-    p.receives = spot->receives;
-    p.messages = spot->messages;
+    p.receives = cursor->receives;
+    p.messages = cursor->messages;
     p.begin = (uint32_t)lies;
     p.call = call;
-    if (lies && spot->messages == 1)
+    if (lies && cursor->messages == 1)
         return status;
     for (uint32_t k = 0; piece.bytes > 0 && k < run->n && status == MC_DEVICE_DONE; k++) {
         p.a = reads ? from + k * from_stride : from;
@@ -225,38 +227,38 @@ MC_DEVICE_FN uint32_t mc_device_move_run(mc_seat_t seat, const mc_device_call_t 
         p.at = *at + k * padded;
         p.direct_at = sent->to + piece.at + k * sent->to_stride;
         if (run->op == MC_DEVICE_DIVIDE || run->op == MC_DEVICE_SCALE) {
-            divide(seat, p.to, reads ? p.a : p.to, piece.bytes, call->ranks, call->scalar);
+            divide(thread, p.to, reads ? p.a : p.to, piece.bytes, call->ranks, call->scalar);
             continue;
         }
         if (run->op == MC_DEVICE_COPY && p.to == p.a)
             continue;
         if (run->op == MC_DEVICE_REDUCE)
             p.b = p.to;
-        status = mc_device_move(seat, &p, piece.bytes, combine);
+        status = mc_device_move(thread, &p, piece.bytes, combine);
     }
     *at += run->n * padded;
     return status;
 }
 
 /* Returns whether the block must end, all of its threads the same. */
-MC_DEVICE_FN int mc_device_step(mc_seat_t seat, const mc_device_call_t *call,
-                                const mc_device_spot_t *spot, mc_device_combine_t combine,
+MC_DEVICE_FN int mc_device_step(mc_thread_t thread, const mc_device_call_t *call,
+                                const mc_device_cursor_t *cursor, mc_device_combine_t combine,
                                 mc_device_divide_t divide)
 {
-    mc_device_table_t *const table = mc_table(seat);
+    mc_device_table_t *const table = mc_table(thread);
     uint32_t status = MC_DEVICE_DONE;
     uint64_t at = 0;
-    if (!mc_device_has_part(call, spot, table))
+    if (!mc_device_has_part(call, cursor, table))
         return 0;
-    if (spot->messages > 0 && mc_device_begin(seat, call, spot, table))
+    if (cursor->messages > 0 && mc_device_begin(thread, call, cursor, table))
         return 1;
-    for (uint32_t i = 0; i < spot->runs && status == MC_DEVICE_DONE; i++)
-        status = mc_device_move_run(seat, call, spot, i, &at, table, combine, divide);
-    if (call->ll && spot->messages > 0)
-        return mc_device_end_ll(seat, call, spot, table, at, status);
-    mc_barrier(seat);
-    for (uint32_t m = seat.thread; m < spot->messages; m += seat.threads)
-        mc_release(mc_device_lane(seat, call, spot, m)->raised, table->number[m] + 1);
+    for (uint32_t i = 0; i < cursor->runs && status == MC_DEVICE_DONE; i++)
+        status = mc_device_move_run(thread, call, cursor, i, &at, table, combine, divide);
+    if (call->ll && cursor->messages > 0)
+        return mc_device_end_ll(thread, call, cursor, table, at, status);
+    mc_barrier(thread);
+    for (uint32_t m = thread.index; m < cursor->messages; m += thread.count)
+        mc_release(mc_device_lane(thread, call, cursor, m)->raised, table->number[m] + 1);
     return 0;
 }
 
@@ -264,74 +266,76 @@ MC_DEVICE_FN int mc_device_step(mc_seat_t seat, const mc_device_call_t *call,
 
 /* What mark n of a track is in this pass, as the blocks of a slice tell each other. All blocks have had the
  * same launches. */
-MC_DEVICE_FN uint64_t mc_device_mark(mc_seat_t seat, const mc_device_call_t *call,
-                                     const mc_device_spot_t *spot, uint32_t track, uint32_t n)
+MC_DEVICE_FN uint64_t mc_device_mark(mc_thread_t thread, const mc_device_call_t *call,
+                                     const mc_device_cursor_t *cursor, uint32_t track, uint32_t n)
 {
-    const uint64_t before = (uint64_t)spot->pass * call->marks[track];
-    return call->track[mc_table(seat)->block].launch << 32 | (before + n);
+    const uint64_t before = (uint64_t)cursor->pass * call->marks[track];
+    return call->track[mc_table(thread)->block].launch << 32 | (before + n);
 }
 
 /* A mark of this block's track, or a wait for another one's. Returns whether the block must end. */
-MC_DEVICE_FN int mc_device_keep_order(mc_seat_t seat, const mc_device_call_t *call,
-                                      const mc_device_spot_t *spot, const mc_device_run_t *run)
+MC_DEVICE_FN int mc_device_keep_order(mc_thread_t thread, const mc_device_call_t *call,
+                                      const mc_device_cursor_t *cursor, const mc_device_run_t *run)
 {
     const uint32_t own = mc_device_track(run);
-    mc_device_track_t *const track = &call->track[mc_table(seat)->block];
+    mc_device_track_t *const track = &call->track[mc_table(thread)->block];
     uint32_t status = MC_DEVICE_DONE;
     if (run->op == MC_DEVICE_MARK) { /* the threads have met at the end of the step */
-        if (seat.thread == 0)
-            mc_release(&track->done, mc_device_mark(seat, call, spot, own, run->n));
+        if (thread.index == 0)
+            mc_release(&track->done, mc_device_mark(thread, call, cursor, own, run->n));
         return 0;
     }
-    if (seat.thread == 0) {
+    if (thread.index == 0) {
         status = mc_device_await(call, &(track - own + run->lane)->done, 0,
-                                 mc_device_mark(seat, call, spot, run->lane, run->n));
+                                 mc_device_mark(thread, call, cursor, run->lane, run->n));
         if (status != MC_DEVICE_DONE)
-            mc_device_report(seat, call, spot, spot->at, status);
+            mc_device_report(thread, call, cursor, cursor->at, status);
     }
-    return mc_barrier_any(seat, status != MC_DEVICE_DONE);
+    return mc_barrier_any(thread, status != MC_DEVICE_DONE);
 }
 
 /* Tells the threads which block they are, its slice and track, and counts the launch. The last blocks may have no slice. */
-MC_DEVICE_FN void mc_device_take_place(mc_seat_t seat, const mc_device_call_t *call, uint32_t block)
+MC_DEVICE_FN void mc_device_take_place(mc_thread_t thread, const mc_device_call_t *call,
+                                       uint32_t block)
 {
-    mc_device_table_t *const table = mc_table(seat);
-    if (seat.thread == 0) {
+    mc_device_table_t *const table = mc_table(thread);
+    if (thread.index == 0) {
         table->block = block;
         table->slice = block / call->tracks;
         table->track = block % call->tracks;
         if (call->tracks > 1)
             call->track[block].launch++;
     }
-    mc_barrier(seat);
+    mc_barrier(thread);
 }
 
 /* Runs a block to its end; `combine` and `divide` are those of the call's datatype and operation, which
  * may be a product instead of a quotient. */
-MC_DEVICE_FN void mc_device_walk(mc_seat_t seat, const mc_device_call_t *call, uint32_t block,
+MC_DEVICE_FN void mc_device_walk(mc_thread_t thread, const mc_device_call_t *call, uint32_t block,
                                  mc_device_combine_t combine, mc_device_divide_t divide)
 {
-    mc_device_spot_t spot;
-    spot.at = spot.pass = 0;
-    mc_device_take_place(seat, call, block);
-    if (mc_device_is_over(seat, call, &spot))
+    mc_device_cursor_t cursor;
+    cursor.at = cursor.pass = 0;
+    mc_device_take_place(thread, call, block);
+    if (mc_device_is_over(thread, call, &cursor))
         return;
-    mc_device_open(seat, call, block);
-    const mc_device_table_t *const table = mc_table(seat);
+    mc_device_open(thread, call, block);
+    const mc_device_table_t *const table = mc_table(thread);
     if (table->slice < call->blocks / call->tracks)
-        for (spot.pass = 0; spot.pass < call->passes; spot.pass++)
-            for (spot.at = 0; spot.at < call->n_runs; spot.at = spot.end) {
-                const mc_device_run_t *const run = &call->run[spot.at];
-                spot.end = spot.at + 1;
+        for (cursor.pass = 0; cursor.pass < call->passes; cursor.pass++)
+            for (cursor.at = 0; cursor.at < call->n_runs; cursor.at = cursor.end) {
+                const mc_device_run_t *const run = &call->run[cursor.at];
+                cursor.end = cursor.at + 1;
                 if (mc_device_track(run) != table->track)
                     continue;
-                mc_device_find(call, &spot);
-                if (run->op >= MC_DEVICE_MARK ? mc_device_keep_order(seat, call, &spot, run)
-                                              : mc_device_step(seat, call, &spot, combine, divide))
+                mc_device_find(call, &cursor);
+                if (run->op >= MC_DEVICE_MARK
+                        ? mc_device_keep_order(thread, call, &cursor, run)
+                        : mc_device_step(thread, call, &cursor, combine, divide))
                     return;
             }
-    if (seat.thread == 0)
-        mc_device_report(seat, call, &spot, call->n_runs, MC_DEVICE_DONE);
+    if (thread.index == 0)
+        mc_device_report(thread, call, &cursor, call->n_runs, MC_DEVICE_DONE);
 }
 
 #endif

@@ -16,11 +16,11 @@
     { \
         __shared__ mc_device_table_t table; \
         const uint32_t blocks = launch.one.blocks; \
-        mc_seat_t seat; \
-        seat.table = &table; \
-        seat.thread = threadIdx.x; \
-        seat.threads = blockDim.x; \
-        mc_device_walk(seat, launch.many ? &launch.many[blockIdx.x / blocks] : &launch.one, \
+        mc_thread_t thread; \
+        thread.table = &table; \
+        thread.index = threadIdx.x; \
+        thread.count = blockDim.x; \
+        mc_device_walk(thread, launch.many ? &launch.many[blockIdx.x / blocks] : &launch.one, \
                        blockIdx.x % blocks, mc_device_combine_##reduction, \
                        mc_device_divide_##division); \
     }
@@ -31,10 +31,10 @@ MC_DEVICE_BODIES(KERNEL)
     extern "C" __global__ void __launch_bounds__(MC_DEVICE_THREADS, 1) \
         mc_sum_##body(const __grid_constant__ mc_device_sum_t sum) \
     { \
-        mc_seat_t seat; \
-        seat.thread = blockIdx.x * blockDim.x + threadIdx.x; \
-        seat.threads = gridDim.x * blockDim.x; \
-        mc_device_sum(seat, &sum, mc_device_combine_##reduction, mc_device_divide_##division); \
+        mc_thread_t thread; \
+        thread.index = blockIdx.x * blockDim.x + threadIdx.x; \
+        thread.count = gridDim.x * blockDim.x; \
+        mc_device_sum(thread, &sum, mc_device_combine_##reduction, mc_device_divide_##division); \
     }
 
 MC_DEVICE_SUM_BODIES(SUM_KERNEL)

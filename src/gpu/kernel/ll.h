@@ -72,7 +72,7 @@ MC_DEVICE_FN uint32_t mc_device_ll_get(const mc_device_call_t *call, const mc_de
     uint64_t begun = 0;
     for (;;) {
         MC_ROLLED
-        for (int look = 0; look < MC_DEVICE_LOOKS; look++) {
+        for (int poll = 0; poll < MC_DEVICE_POLLS; poll++) {
             const mc_pair_t low = mc_load_pair(word), high = mc_load_pair(word + MC_DEVICE_WORD);
             const uint32_t differs =
                 ((uint32_t)(low.a >> 32) ^ flag) | ((uint32_t)(low.b >> 32) ^ flag) |
@@ -101,12 +101,12 @@ MC_DEVICE_FN int mc_device_ll_cleans(uint64_t number)
 }
 
 /* What is behind the message's bytes. */
-MC_DEVICE_FN void mc_device_ll_clean(mc_seat_t seat, const mc_device_table_t *table, uint32_t m,
+MC_DEVICE_FN void mc_device_ll_clean(mc_thread_t thread, const mc_device_table_t *table, uint32_t m,
                                      uint64_t bytes, uint32_t slot_bytes)
 {
-    for (uint64_t at = bytes + (uint64_t)seat.thread * MC_DEVICE_WORD;
+    for (uint64_t at = bytes + (uint64_t)thread.index * MC_DEVICE_WORD;
          (at / MC_DEVICE_WORD + 1) * MC_DEVICE_LL_WORD <= slot_bytes;
-         at += seat.threads * MC_DEVICE_WORD)
+         at += thread.count * MC_DEVICE_WORD)
         mc_device_ll_put(table, m, at, mc_device_no_word());
 }
 

@@ -15,7 +15,7 @@ enum { MC_DEVICE_BATCH = 4, MC_DEVICE_SUMS = 2 };
 /* a (+) b, of the elements in two words. */
 typedef mc_word_t (*mc_device_combine_t)(mc_word_t a, mc_word_t b);
 /* to = from / by, or from * scalar, over `bytes` bytes. Of the threads each does its part. */
-typedef void (*mc_device_divide_t)(mc_seat_t seat, char *to, const char *from, uint64_t bytes,
+typedef void (*mc_device_divide_t)(mc_thread_t thread, char *to, const char *from, uint64_t bytes,
                                    int32_t by, const void *scalar);
 
 /* One pass over bytes: to and all sent messages = a (+) b (+) received messages, as far as there
@@ -80,12 +80,12 @@ MC_DEVICE_FN void mc_device_put(const mc_device_pass_t *p, uint64_t at, mc_word_
 }
 
 /* Of one source, a batch of words at a time; returns this thread's first word that is left. */
-MC_DEVICE_FN uint64_t mc_device_copy_words(mc_seat_t seat, const mc_device_pass_t *p,
+MC_DEVICE_FN uint64_t mc_device_copy_words(mc_thread_t thread, const mc_device_pass_t *p,
                                            uint64_t words)
 {
     const char *const from = mc_device_source_at(p, mc_device_source(p), 0);
-    const uint64_t step = seat.threads;
-    uint64_t w = seat.thread;
+    const uint64_t step = thread.count;
+    uint64_t w = thread.index;
     for (; w + (MC_DEVICE_BATCH - 1) * step < words; w += MC_DEVICE_BATCH * step) {
         mc_word_t x[MC_DEVICE_BATCH];
         MC_UNROLL
@@ -99,13 +99,13 @@ MC_DEVICE_FN uint64_t mc_device_copy_words(mc_seat_t seat, const mc_device_pass_
 }
 
 /* The same of several sources. */
-MC_DEVICE_FN uint64_t mc_device_sum_words(mc_seat_t seat, const mc_device_pass_t *p, uint64_t words,
-                                          mc_device_combine_t combine)
+MC_DEVICE_FN uint64_t mc_device_sum_words(mc_thread_t thread, const mc_device_pass_t *p,
+                                          uint64_t words, mc_device_combine_t combine)
 {
     const int source = mc_device_source(p);
     const char *const from = mc_device_source_at(p, source, 0);
-    const uint64_t step = seat.threads;
-    uint64_t w = seat.thread;
+    const uint64_t step = thread.count;
+    uint64_t w = thread.index;
     for (; w + (MC_DEVICE_SUMS - 1) * step < words; w += MC_DEVICE_SUMS * step) {
         mc_word_t x[MC_DEVICE_SUMS];
         MC_UNROLL
@@ -195,11 +195,11 @@ MC_DEVICE_FN uint32_t mc_device_take(const mc_device_pass_t *p, int source, uint
 }
 
 /* From this thread's word w on, word by word. Returns how waiting ended. */
-MC_DEVICE_FN uint32_t mc_device_move_parts(mc_seat_t seat, const mc_device_pass_t *p, uint64_t w,
-                                           uint64_t bytes, mc_device_combine_t combine)
+MC_DEVICE_FN uint32_t mc_device_move_parts(mc_thread_t thread, const mc_device_pass_t *p,
+                                           uint64_t w, uint64_t bytes, mc_device_combine_t combine)
 {
     const int source = mc_device_source(p);
-    for (uint64_t at = w * MC_DEVICE_WORD; at < bytes; at += seat.threads * MC_DEVICE_WORD) {
+    for (uint64_t at = w * MC_DEVICE_WORD; at < bytes; at += thread.count * MC_DEVICE_WORD) {
         const uint64_t left = bytes - at;
         mc_word_t x = mc_device_no_word();
         MC_ROLLED
@@ -236,21 +236,21 @@ MC_DEVICE_FN int mc_device_sends_aligned(const mc_device_pass_t *p)
 }
 
 /* Returns how waiting for flags in the data ended. */
-MC_DEVICE_FN uint32_t mc_device_move(mc_seat_t seat, const mc_device_pass_t *p, uint64_t bytes,
+MC_DEVICE_FN uint32_t mc_device_move(mc_thread_t thread, const mc_device_pass_t *p, uint64_t bytes,
                                      mc_device_combine_t combine)
 {
     const int sums = mc_device_next_source(p, mc_device_source(p)) < (int)p->receives;
-    uint64_t w = seat.thread;
+    uint64_t w = thread.index;
     if (!mc_device_is_ll(p) && mc_device_aligned(p->a, MC_DEVICE_WORD) &&
         mc_device_aligned(p->b, MC_DEVICE_WORD) && mc_device_aligned(p->to, MC_DEVICE_WORD) &&
         mc_device_sends_aligned(p))
-        w = sums ? mc_device_sum_words(seat, p, bytes / MC_DEVICE_WORD, combine)
-                 : mc_device_copy_words(seat, p, bytes / MC_DEVICE_WORD);
-    return mc_device_move_parts(seat, p, w, bytes, combine);
+        w = sums ? mc_device_sum_words(thread, p, bytes / MC_DEVICE_WORD, combine)
+                 : mc_device_copy_words(thread, p, bytes / MC_DEVICE_WORD);
+    return mc_device_move_parts(thread, p, w, bytes, combine);
 }
 
 /* to = a (+) b, which may be the same memory. */
-MC_DEVICE_FN void mc_device_reduce(mc_seat_t seat, char *to, const char *a, const char *b,
+MC_DEVICE_FN void mc_device_reduce(mc_thread_t thread, char *to, const char *a, const char *b,
                                    uint64_t bytes, mc_device_combine_t combine)
 {
     mc_device_pass_t p;
@@ -261,7 +261,7 @@ MC_DEVICE_FN void mc_device_reduce(mc_seat_t seat, char *to, const char *a, cons
     p.receives = p.messages = p.begin = 0;
     p.at = p.direct_at = 0;
     p.call = 0;
-    (void)mc_device_move(seat, &p, bytes, combine);
+    (void)mc_device_move(thread, &p, bytes, combine);
 }
 
 #endif

@@ -9,13 +9,13 @@
 #define MC_ROLLED    _Pragma("unroll 1")
 
 typedef struct {
-    uint32_t thread, threads;
+    uint32_t index, count;
     mc_device_table_t *table; /* shared memory of the block */
-} mc_seat_t;
+} mc_thread_t;
 
-MC_DEVICE_FN mc_device_table_t *mc_table(mc_seat_t seat)
+MC_DEVICE_FN mc_device_table_t *mc_table(mc_thread_t thread)
 {
-    return seat.table;
+    return thread.table;
 }
 
 typedef uint4 mc_word_t;
@@ -82,7 +82,7 @@ MC_DEVICE_FN void mc_post(uint64_t *counter, uint64_t value)
                  "l"(value)
                  : "memory");
 }
-MC_DEVICE_FN uint32_t mc_look(const uint32_t *word)
+MC_DEVICE_FN uint32_t mc_poll(const uint32_t *word)
 {
     uint32_t value;
     asm volatile("ld.relaxed.sys.global.u32 %0, [%1];"
@@ -92,7 +92,7 @@ MC_DEVICE_FN uint32_t mc_look(const uint32_t *word)
     return value;
 }
 
-MC_DEVICE_FN void mc_tell(uint32_t *word, uint32_t value)
+MC_DEVICE_FN void mc_notify(uint32_t *word, uint32_t value)
 {
     asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(__cvta_generic_to_global(word)),
                  "r"(value)
@@ -114,14 +114,14 @@ MC_DEVICE_FN void mc_pause(void)
 {
 }
 
-MC_DEVICE_FN void mc_barrier(mc_seat_t seat)
+MC_DEVICE_FN void mc_barrier(mc_thread_t thread)
 {
-    (void)seat;
+    (void)thread;
     __syncthreads();
 }
-MC_DEVICE_FN int mc_barrier_any(mc_seat_t seat, int said)
+MC_DEVICE_FN int mc_barrier_any(mc_thread_t thread, int said)
 {
-    (void)seat;
+    (void)thread;
     return __syncthreads_or(said);
 }
 

@@ -163,13 +163,13 @@ MC_DEVICE_LOC(int64_int64)
 /* Averages ------------------------------------------------------------------------------------- */
 
 #define MC_DEVICE_DIVIDE_BY(name, wide, quotient)                                                \
-    MC_DEVICE_FN void mc_device_divide_##name(mc_seat_t seat, char *to, const char *from,        \
+    MC_DEVICE_FN void mc_device_divide_##name(mc_thread_t thread, char *to, const char *from,    \
                                               uint64_t bytes, int32_t ranks, const void *scalar) \
     {                                                                                            \
         const mc_device_##name##_t *const d = (const mc_device_##name##_t *)from;                \
         const wide by = (wide)ranks;                                                             \
         (void)scalar;                                                                            \
-        for (uint64_t i = seat.thread; i < bytes / sizeof *d; i += seat.threads)                 \
+        for (uint64_t i = thread.index; i < bytes / sizeof *d; i += thread.count)                \
             ((mc_device_##name##_t *)to)[i] = (mc_device_##name##_t)(quotient);                  \
     }
 MC_DEVICE_DIVIDE_BY(int8, int32_t, d[i] / by)
@@ -190,27 +190,27 @@ MC_DEVICE_DIVIDE_BY(float8_e5m2, float, float8_e5m2_narrow(float8_e5m2_wide(d[i]
 /* Scaled sums ---------------------------------------------------------------------------------- */
 
 /* Words begin with an element: slices and pieces do. */
-#define MC_DEVICE_SCALE_BY(name)                                                                  \
-    MC_DEVICE_FN void mc_device_divide_##name##_scale(mc_seat_t seat, char *to, const char *from, \
-                                                      uint64_t bytes, int32_t by,                 \
-                                                      const void *scalar)                         \
-    {                                                                                             \
-        typedef mc_device_##name##_t element_t;                                                   \
-        union {                                                                                   \
-            mc_word_t word;                                                                       \
-            element_t element[MC_DEVICE_WORD / sizeof(element_t)];                                \
-        } scalars;                                                                                \
-        (void)by;                                                                                 \
-        MC_UNROLL                                                                                 \
-        for (unsigned e = 0; e < MC_DEVICE_WORD / sizeof(element_t); e++)                         \
-            scalars.element[e] = *(const element_t *)scalar;                                      \
-        MC_ROLLED                                                                                 \
-        for (uint64_t at = (uint64_t)seat.thread * MC_DEVICE_WORD; at < bytes;                    \
-             at += seat.threads * MC_DEVICE_WORD) {                                               \
-            const mc_word_t x = mc_device_load_part(from + at, bytes - at);                       \
-            mc_device_store_part(to + at, mc_device_combine_##name##_prod(x, scalars.word),       \
-                                 bytes - at);                                                     \
-        }                                                                                         \
+#define MC_DEVICE_SCALE_BY(name)                                                            \
+    MC_DEVICE_FN void mc_device_divide_##name##_scale(mc_thread_t thread, char *to,         \
+                                                      const char *from, uint64_t bytes,     \
+                                                      int32_t by, const void *scalar)       \
+    {                                                                                       \
+        typedef mc_device_##name##_t element_t;                                             \
+        union {                                                                             \
+            mc_word_t word;                                                                 \
+            element_t element[MC_DEVICE_WORD / sizeof(element_t)];                          \
+        } scalars;                                                                          \
+        (void)by;                                                                           \
+        MC_UNROLL                                                                           \
+        for (unsigned e = 0; e < MC_DEVICE_WORD / sizeof(element_t); e++)                   \
+            scalars.element[e] = *(const element_t *)scalar;                                \
+        MC_ROLLED                                                                           \
+        for (uint64_t at = (uint64_t)thread.index * MC_DEVICE_WORD; at < bytes;             \
+             at += thread.count * MC_DEVICE_WORD) {                                         \
+            const mc_word_t x = mc_device_load_part(from + at, bytes - at);                 \
+            mc_device_store_part(to + at, mc_device_combine_##name##_prod(x, scalars.word), \
+                                 bytes - at);                                               \
+        }                                                                                   \
     }
 MC_DEVICE_SCALE_BY(uint8)
 MC_DEVICE_SCALE_BY(uint16)
@@ -225,13 +225,13 @@ MC_DEVICE_SCALE_BY(complex128)
 
 /* By words these take more registers than a thread has. */
 #define MC_DEVICE_SCALE_EACH(name)                                                                 \
-    MC_DEVICE_FN void mc_device_divide_##name##_scale(mc_seat_t seat, char *to, const char *from,  \
-                                                      uint64_t bytes, int32_t by,                  \
-                                                      const void *scalar)                          \
+    MC_DEVICE_FN void mc_device_divide_##name##_scale(mc_thread_t thread, char *to,                \
+                                                      const char *from, uint64_t bytes,            \
+                                                      int32_t by, const void *scalar)              \
     {                                                                                              \
         typedef mc_device_##name##_t element_t;                                                    \
         (void)by;                                                                                  \
-        for (uint64_t i = seat.thread; i < bytes / sizeof(element_t); i += seat.threads)           \
+        for (uint64_t i = thread.index; i < bytes / sizeof(element_t); i += thread.count)          \
             ((element_t *)to)[i] =                                                                 \
                 mc_device_##name##_prod(((const element_t *)from)[i], *(const element_t *)scalar); \
     }
@@ -244,22 +244,22 @@ MC_DEVICE_FN mc_word_t mc_device_combine_none(mc_word_t a, mc_word_t b)
     (void)b;
     return a;
 }
-MC_DEVICE_FN void mc_device_divide_none(mc_seat_t seat, char *to, const char *from, uint64_t bytes,
-                                        int32_t ranks, const void *scalar)
+MC_DEVICE_FN void mc_device_divide_none(mc_thread_t thread, char *to, const char *from,
+                                        uint64_t bytes, int32_t ranks, const void *scalar)
 {
-    (void)seat, (void)to, (void)from, (void)bytes, (void)ranks, (void)scalar;
+    (void)thread, (void)to, (void)from, (void)bytes, (void)ranks, (void)scalar;
 }
 
 /* A step of the stream executor, by all threads of a grid; waits for nobody. */
-MC_DEVICE_FN void mc_device_sum(mc_seat_t seat, const mc_device_sum_t *sum,
+MC_DEVICE_FN void mc_device_sum(mc_thread_t thread, const mc_device_sum_t *sum,
                                 mc_device_combine_t combine, mc_device_divide_t divide)
 {
     for (uint32_t k = 0; k < sum->n; k++) {
         char *const to = sum->to + k * sum->to_stride;
         if (sum->by)
-            divide(seat, to, sum->a + k * sum->a_stride, sum->bytes, sum->by, sum->scalar);
+            divide(thread, to, sum->a + k * sum->a_stride, sum->bytes, sum->by, sum->scalar);
         else
-            mc_device_reduce(seat, to, sum->a + k * sum->a_stride, sum->b + k * sum->b_stride,
+            mc_device_reduce(thread, to, sum->a + k * sum->a_stride, sum->b + k * sum->b_stride,
                              sum->bytes, combine);
     }
 }

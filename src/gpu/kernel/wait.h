@@ -9,14 +9,14 @@
 #endif
 
 /* Looks at what is awaited between two at the clock. */
-enum { MC_DEVICE_LOOKS = 64 };
+enum { MC_DEVICE_POLLS = 64 };
 
 /* Must a wait end? *begun: when it was asked first; 0 before. Returns DONE where it goes on. */
 MC_DEVICE_FN uint32_t mc_device_waited(const mc_device_call_t *call, uint64_t *begun)
 {
     const uint64_t now = mc_clock();
     *begun = *begun ? *begun : now;
-    if (mc_look(call->abort_word))
+    if (mc_poll(call->abort_word))
         return MC_DEVICE_ABORTED;
     return now - *begun > call->limit ? MC_DEVICE_LATE : MC_DEVICE_DONE;
 }
@@ -28,7 +28,7 @@ MC_DEVICE_FN uint32_t mc_device_await(const mc_device_call_t *call, const uint64
     uint64_t begun = 0;
     for (;;) {
         MC_ROLLED
-        for (int look = 0; look < MC_DEVICE_LOOKS; look++) {
+        for (int poll = 0; poll < MC_DEVICE_POLLS; poll++) {
             if (mc_acquire(word) + slack >= least)
                 return MC_DEVICE_DONE;
             mc_pause();

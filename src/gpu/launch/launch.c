@@ -152,8 +152,8 @@ int mc_gpu_launch(meshcoll_t *h, mc_gpu_program_t *p, const mc_gpu_place_t *at)
 
 /* How they fare ----------------------------------------------------------------------------------- */
 
-static void tell_late(const meshcoll_t *h, uint32_t block, const mc_device_report_t *report,
-                      mc_text_t *text)
+static void describe_late(const meshcoll_t *h, uint32_t block, const mc_device_report_t *report,
+                          mc_text_t *text)
 {
     const mc_gpu_program_t *const p = mc_gpu_program_find(h->gpu, report->program);
     mc_text_add(text, "a call on device memory waited longer than %.3g s",
@@ -168,14 +168,14 @@ static void tell_late(const meshcoll_t *h, uint32_t block, const mc_device_repor
 
 /* Of a rank that gave up, the messages that follow are not what they should be. News of its failure say
  * more, if there are any. */
-static void check_told(meshcoll_t *h)
+static void check_notice(meshcoll_t *h)
 {
-    const uint32_t told = h->gpu->signals ? mc_gpu_signals_told(h->gpu->signals) : 0;
-    if (!told || h->job->failure.status)
+    const uint32_t notice = h->gpu->signals ? mc_gpu_signals_notice(h->gpu->signals) : 0;
+    if (!notice || h->job->failure.status)
         return;
-    const int rank = (int)mc_comm_rank_of(&h->order, mc_stream_told_rank(told));
+    const int rank = (int)mc_comm_rank_of(&h->order, mc_stream_notice_rank(notice));
     mc_failure_break(
-        h, mc_stream_told_late(told)
+        h, mc_stream_notice_late(notice)
                ? mc_fail(MESHCOLL_ERR_TIMEOUT,
                          "rank %d waited longer than its limit in a call on device "
                          "memory, and gave up",
@@ -193,7 +193,7 @@ static int check_reports(meshcoll_t *h)
         const mc_device_report_t *const report = &gpu->report[b];
         const uint32_t status = __atomic_load_n(&report->status, __ATOMIC_ACQUIRE);
         if (status == MC_DEVICE_LATE) {
-            tell_late(h, b, report, &text);
+            describe_late(h, b, report, &text);
             mc_failure_break(h, mc_fail(MESHCOLL_ERR_TIMEOUT, "%s", why));
             return mc_failure_check(h);
         }
@@ -201,7 +201,7 @@ static int check_reports(meshcoll_t *h)
             mc_failure_break(h,
                              mc_fail(MESHCOLL_ERR_ABORTED, "a call on device memory was aborted"));
     }
-    check_told(h);
+    check_notice(h);
     return mc_failure_check(h);
 }
 

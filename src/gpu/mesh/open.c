@@ -311,7 +311,7 @@ static int keep_addresses(const mc_gpu_meeting_t *m, mc_proxy_end_t *end)
             continue;
         status = mc_proxy_address_keep(h, r, mc_gpu_more(m, r), note->address_bytes);
         if (note->direct)
-            mc_proxy_end_tell(end, r);
+            mc_proxy_end_set_direct(end, r);
     }
     return status;
 }

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* A part: what a rank was told, where its stream stands, then the states of each peer's lane to it.
+/* A part: the notice that a rank has, where its stream stands, then the states of each peer's lane to it.
  * No two ranks write the same cache line, but for the ends of a lane. */
-enum { TOLD = 0, PLACE = MC_STREAM_APART, STATES = 2 * MC_STREAM_APART };
+enum { NOTICE = 0, PLACE = MC_STREAM_APART, STATES = 2 * MC_STREAM_APART };
 /* Words of a lane: the states of its slots, and whether a launch has begun. */
 enum { BEGUN = MC_DEVICE_SLOTS, WORDS };
 _Static_assert(sizeof(mc_stream_place_t) <= MC_STREAM_APART, "it has a cache line");
@@ -48,9 +48,9 @@ mc_cu_address_t mc_gpu_signals_begun(const mc_gpu_signals_t *s, int32_t peer, bo
     return mc_gpu_signals_states(s, peer, receives) + BEGUN * MC_STREAM_APART;
 }
 
-uint32_t mc_gpu_signals_told(const mc_gpu_signals_t *s)
+uint32_t mc_gpu_signals_notice(const mc_gpu_signals_t *s)
 {
-    return *word_at(s, s->part.layout.rank, TOLD);
+    return *word_at(s, s->part.layout.rank, NOTICE);
 }
 
 /* Opening ----------------------------------------------------------------------------------------- */
@@ -113,18 +113,18 @@ int mc_gpu_signals_watch(mc_gpu_signals_t *s, const _Atomic uint32_t *alarm,
                               .alarm = alarm,
                               .place = (void *)(s->part.part[own].mapped + PLACE),
                               .report = report,
-                              .told = word_at(s, own, TOLD)};
-    on.tell = calloc((size_t)ranks, sizeof *on.tell);
+                              .notice = word_at(s, own, NOTICE)};
+    on.peer = calloc((size_t)ranks, sizeof *on.peer);
     on.state = calloc(lanes * WORDS, sizeof *on.state);
-    if (!on.tell || !on.state) {
-        free(on.tell);
+    if (!on.peer || !on.state) {
+        free(on.peer);
         free(on.state);
         return mc_fail_memory("a watch of streams");
     }
     for (int32_t r = 0; r < ranks; r++) {
         if (r == own)
             continue;
-        on.tell[on.n_tell++] = word_at(s, r, TOLD);
+        on.peer[on.n_peers++] = word_at(s, r, NOTICE);
         add_states(s, place_of(s, r, true), &on);
         add_states(s, place_of(s, r, false), &on);
     }

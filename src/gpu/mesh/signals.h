@@ -31,8 +31,8 @@ mc_cu_address_t mc_gpu_signals_place(const mc_gpu_signals_t *signals);
 mc_cu_address_t mc_gpu_signals_states(const mc_gpu_signals_t *signals, int32_t peer, bool receives);
 /* The word in which a lane's receiver says that its launch has begun, as the GPU sees it. */
 mc_cu_address_t mc_gpu_signals_begun(const mc_gpu_signals_t *signals, int32_t peer, bool receives);
-/* What any rank told this one (gpu/stream/watch.h); 0: nothing. */
-uint32_t mc_gpu_signals_told(const mc_gpu_signals_t *signals);
+/* The notice that this rank has (gpu/stream/watch.h); 0: nothing. */
+uint32_t mc_gpu_signals_notice(const mc_gpu_signals_t *signals);
 
 /* No stream waits any more: ends the watch, and peers' parts are not used any more. */
 void mc_gpu_signals_unmap(mc_gpu_signals_t *signals);

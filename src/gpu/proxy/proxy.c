@@ -41,7 +41,7 @@ static mc_proxy_t *make(mc_job_t *job, const mc_gpudirect_t *direct)
     p->address_bytes = calloc(n, sizeof *p->address_bytes);
     p->peer = calloc(n, sizeof(mc_peer_t *));
     pthread_mutex_init(&p->lock, NULL);
-    pthread_cond_init(&p->told, NULL);
+    pthread_cond_init(&p->left, NULL);
     if (p->wake >= 0 && p->address && p->address_bytes && p->peer)
         return p;
     mc_fail(MESHCOLL_ERR_NO_MEMORY, "a proxy could not be made: %s", strerror(errno));
@@ -197,7 +197,7 @@ int mc_proxy_end_open(meshcoll_t *h, uint32_t blocks, uint32_t slot_bytes, bool 
     return MESHCOLL_OK;
 }
 
-void mc_proxy_end_tell(mc_proxy_end_t *end, int32_t rank)
+void mc_proxy_end_set_direct(mc_proxy_end_t *end, int32_t rank)
 {
     end->is_direct[rank] = 1;
 }
@@ -293,7 +293,7 @@ static void leave(mc_proxy_t *p, mc_proxy_end_t *end)
     end->farewell = NULL;
     pthread_mutex_lock(&p->lock);
     while (!end->gone)
-        pthread_cond_wait(&p->told, &p->lock);
+        pthread_cond_wait(&p->left, &p->lock);
     pthread_mutex_unlock(&p->lock);
 }
 
@@ -356,7 +356,7 @@ void mc_proxy_close(mc_job_t *job)
     free(p->address);
     free(p->address_bytes);
     free(p->peer);
-    pthread_cond_destroy(&p->told);
+    pthread_cond_destroy(&p->left);
     pthread_mutex_destroy(&p->lock);
     if (p->wake >= 0)
         close(p->wake);

@@ -52,7 +52,7 @@ int mc_proxy_address_keep(meshcoll_t *h, int32_t rank, const char *packed, size_
 int mc_proxy_end_open(meshcoll_t *h, uint32_t blocks, uint32_t slot_bytes, bool direct,
                       mc_proxy_end_t **end);
 /* Slots of a rank may lie in memory of its GPU; before routes to it are asked for. */
-void mc_proxy_end_tell(mc_proxy_end_t *end, int32_t rank);
+void mc_proxy_end_set_direct(mc_proxy_end_t *end, int32_t rank);
 /* The route to a rank of another machine, or from it, made when it is asked for first: its pinned
  * memory is allocated, so a context is current. Its slots are in memory of the GPU where they may be,
  * the transport moves that, and there is room. ERR_NO_MEMORY, ERR_DEVICE. */

@@ -56,7 +56,7 @@ typedef struct mc_proxy {
     _Atomic bool stop, has_orders;
 
     pthread_mutex_t lock; /* of these */
-    pthread_cond_t told;  /* an end is gone */
+    pthread_cond_t left;  /* an end is gone */
     mc_proxy_order_t *first, *last, *spare;
     bool asleep;
     mc_transport_t *transport[MC_MAX_DIMS]; /* NULL: not needed so far */

@@ -112,7 +112,7 @@ static void forget(mc_proxy_t *p, mc_proxy_end_t *end)
         *at = end->next;
     pthread_mutex_lock(&p->lock);
     end->gone = true;
-    pthread_cond_broadcast(&p->told);
+    pthread_cond_broadcast(&p->left);
     pthread_mutex_unlock(&p->lock);
 }
 

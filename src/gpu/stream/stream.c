@@ -20,7 +20,7 @@ typedef struct {
 /* A step in a pass: the runs [at, end). */
 typedef struct {
     uint32_t pass, at, end;
-} spot_t;
+} cursor_t;
 
 /* Waits and writes ------------------------------------------------------------------------------ */
 
@@ -135,11 +135,11 @@ static uint64_t piece_of(const mc_stream_call_t *call, uint32_t pass, const mc_d
 }
 
 /* A peer has the same part of a message. */
-static bool has_part(const mc_stream_call_t *call, const spot_t *spot)
+static bool has_part(const mc_stream_call_t *call, const cursor_t *cursor)
 {
     bool has = false;
-    for (uint32_t i = spot->at; i < spot->end; i++)
-        has = has || piece_of(call, spot->pass, &call->program->run[i]) > 0;
+    for (uint32_t i = cursor->at; i < cursor->end; i++)
+        has = has || piece_of(call, cursor->pass, &call->program->run[i]) > 0;
     return has;
 }
 
@@ -204,28 +204,28 @@ static void begin(queue_t *q)
     }
 }
 
-static void enqueue_step(queue_t *q, const spot_t *spot)
+static void enqueue_step(queue_t *q, const cursor_t *cursor)
 {
     const mc_stream_call_t *const call = q->call;
-    const mc_device_run_t *const first = &call->program->run[spot->at];
+    const mc_device_run_t *const first = &call->program->run[cursor->at];
     const bool is_message = mc_device_is_message(first), sends = first->op == MC_DEVICE_SEND;
     mc_cu_address_t state = 0;
     char *message = NULL;
-    if (!has_part(call, spot))
+    if (!has_part(call, cursor))
         return;
     if (is_message) {
         mc_stream_lane_t *const lane = &call->lane[first->lane];
         const uint32_t slot = lane->next++ % MC_DEVICE_SLOTS;
         message = (char *)(uintptr_t)(lane->slots + (uint64_t)slot * call->slot_bytes);
         state = lane->states + slot * MC_STREAM_APART;
-        write_word(q, PLACE(q, run), spot->at);
+        write_word(q, PLACE(q, run), cursor->at);
         if (sends && first->flags & MC_DEVICE_DIRECT)
             await_begun(q, lane);
         await_state(q, state, sends ? MC_STREAM_EMPTY : MC_STREAM_FULL);
     }
     flush(q);
-    for (uint32_t i = spot->at; i < spot->end; i++) {
-        const uint64_t part = move(q, spot->pass, &call->program->run[i], message);
+    for (uint32_t i = cursor->at; i < cursor->end; i++) {
+        const uint64_t part = move(q, cursor->pass, &call->program->run[i], message);
         message = message ? message + part : message;
     }
     if (is_message)
@@ -237,17 +237,17 @@ int mc_stream_enqueue(const mc_stream_call_t *call, char *const buffer[MC_DEVICE
 {
     const mc_device_program_t *const p = call->program;
     queue_t q = {.call = call, .buffer = buffer, .stream = stream};
-    spot_t spot;
+    cursor_t cursor;
     if (p->n_runs == 0)
         return MESHCOLL_OK;
     begin(&q);
     write_word(&q, PLACE(&q, program), call->number + 1);
-    for (spot.pass = 0; spot.pass < call->passes && !q.status; spot.pass++) {
-        write_word(&q, PLACE(&q, pass), spot.pass);
+    for (cursor.pass = 0; cursor.pass < call->passes && !q.status; cursor.pass++) {
+        write_word(&q, PLACE(&q, pass), cursor.pass);
         write_word(&q, PLACE(&q, moved), 1);
-        for (spot.at = 0; spot.at < p->n_runs && !q.status; spot.at = spot.end) {
-            spot.end = mc_device_step_end(p->run, spot.at);
-            enqueue_step(&q, &spot);
+        for (cursor.at = 0; cursor.at < p->n_runs && !q.status; cursor.at = cursor.end) {
+            cursor.end = mc_device_step_end(p->run, cursor.at);
+            enqueue_step(&q, &cursor);
         }
     }
     write_word(&q, PLACE(&q, program), 0);

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* LOOK_US: how late a failure or a limit may be seen; a thread that wakes so often takes no time.
+/* POLL_US: how late a failure or a limit may be seen; a thread that wakes so often takes no time.
  * OPEN_US: until the next wait of a stream that moves on is ended. */
-enum { LOOK_US = 10000, OPEN_US = 100 };
+enum { POLL_US = 10000, OPEN_US = 100 };
 
 struct mc_stream_watch {
     mc_stream_watched_t on;
@@ -28,15 +28,15 @@ typedef struct {
     uint32_t run;
 } stand_t;
 
-static uint32_t look(const _Atomic uint32_t *word)
+static uint32_t load(const _Atomic uint32_t *word)
 {
     return atomic_load_explicit(word, memory_order_acquire);
 }
 
 static void report_late(const mc_stream_watched_t *on, uint32_t program)
 {
-    on->report->run = look(&on->place->run);
-    on->report->pass = look(&on->place->pass);
+    on->report->run = load(&on->place->run);
+    on->report->pass = load(&on->place->pass);
     on->report->program = program - 1;
     __atomic_store_n(&on->report->status, MC_DEVICE_LATE, __ATOMIC_RELEASE);
 }
@@ -48,8 +48,8 @@ static bool is_late(mc_stream_watch_t *w, stand_t *stand)
     mc_stream_place_t *const place = w->on.place;
     const double now = mc_now();
     const int64_t limit = atomic_load_explicit(&w->limit_ms, memory_order_relaxed);
-    const uint32_t program = look(&place->program), run = look(&place->run);
-    const bool moved = look(&place->moved);
+    const uint32_t program = load(&place->program), run = load(&place->run);
+    const bool moved = load(&place->moved);
     if (moved)
         atomic_store_explicit(&place->moved, 0, memory_order_relaxed);
     if (program == 0 || moved || run != stand->run || limit <= 0)
@@ -60,26 +60,26 @@ static bool is_late(mc_stream_watch_t *w, stand_t *stand)
     return true;
 }
 
-/* 0, or what to tell the peers. */
+/* 0, or the notice for the peers. */
 static uint32_t find_end(mc_stream_watch_t *w, stand_t *stand)
 {
-    const uint32_t told = look(w->on.told);
-    if (told)
-        return told;
-    if (look(w->on.alarm))
-        return mc_stream_told(w->on.rank, false);
-    return is_late(w, stand) ? mc_stream_told(w->on.rank, true) : 0;
+    const uint32_t notice = load(w->on.notice);
+    if (notice)
+        return notice;
+    if (load(w->on.alarm))
+        return mc_stream_notice(w->on.rank, false);
+    return is_late(w, stand) ? mc_stream_notice(w->on.rank, true) : 0;
 }
 
 /* The end --------------------------------------------------------------------------------------- */
 
-static void tell(const mc_stream_watched_t *on, uint32_t what)
+static void notify(const mc_stream_watched_t *on, uint32_t what)
 {
     uint32_t none = 0;
-    (void)atomic_compare_exchange_strong(on->told, &none, what);
-    for (uint32_t i = 0; i < on->n_tell; i++) {
+    (void)atomic_compare_exchange_strong(on->notice, &none, what);
+    for (uint32_t i = 0; i < on->n_peers; i++) {
         none = 0;
-        (void)atomic_compare_exchange_strong(on->tell[i], &none, what);
+        (void)atomic_compare_exchange_strong(on->peer[i], &none, what);
     }
 }
 
@@ -109,11 +109,11 @@ static bool rest(mc_stream_watch_t *w, long microseconds)
 static void hold_open(mc_stream_watch_t *w)
 {
     const mc_stream_place_t *const place = w->on.place;
-    uint32_t run = look(&place->run);
+    uint32_t run = load(&place->run);
     for (long us = OPEN_US; !rest(w, us);) {
         open_all(&w->on);
-        const uint32_t now = look(&place->run);
-        us = now != run ? OPEN_US : 2 * us < LOOK_US ? 2 * us : LOOK_US;
+        const uint32_t now = load(&place->run);
+        us = now != run ? OPEN_US : 2 * us < POLL_US ? 2 * us : POLL_US;
         run = now;
     }
 }
@@ -123,10 +123,10 @@ static void *serve(void *argument)
     mc_stream_watch_t *const w = argument;
     stand_t stand = {mc_now(), 0};
     uint32_t end = 0;
-    while (!end && !rest(w, LOOK_US))
+    while (!end && !rest(w, POLL_US))
         end = find_end(w, &stand);
     if (end) {
-        tell(&w->on, end);
+        notify(&w->on, end);
         hold_open(w);
     }
     return NULL;
@@ -138,7 +138,7 @@ static void free_watch(mc_stream_watch_t *w)
 {
     pthread_cond_destroy(&w->wakes);
     pthread_mutex_destroy(&w->lock);
-    free(w->on.tell);
+    free(w->on.peer);
     free(w->on.state);
     free(w);
 }
@@ -158,7 +158,7 @@ int mc_stream_watch_open(const mc_stream_watched_t *watched, mc_stream_watch_t *
     pthread_condattr_t attributes;
     mc_stream_watch_t *const w = calloc(1, sizeof *w);
     if (!w) {
-        free(watched->tell);
+        free(watched->peer);
         free(watched->state);
         return mc_fail_memory("a watch of streams");
     }

@@ -1,30 +1,30 @@
 /*
  * A thread that sees to it that no stream waits for ever: waits of streams look at nothing but
- * their word. It looks where the stream stands. When a wait takes longer than its limit it reports
+ * their word. It polls where the stream stands. When a wait takes longer than its limit it reports
  * that, as a block of a kernel does; then, or when the mesh failed, here or on another rank, it
  * ends all waits of this rank, and goes on so until it is closed: what the streams do then writes
  * states of slots too.
  *
  * Messages that a rank sends after its waits were ended are not what its peers expect. So before it
- * ends any, it tells all peers that it gave up; who takes such a message finds that it did.
+ * ends any, it notifies all peers that it gave up; who takes such a message finds that it did.
  */
 #ifndef MC_STREAM_WATCH_H
 #define MC_STREAM_WATCH_H
 
 #include "gpu/stream/stream.h"
 
-/* What a rank that gave up tells: which one it is, and whether it waited too long. 0: none did. */
-static inline uint32_t mc_stream_told(int32_t rank, bool late)
+/* The notice of a rank that gave up: which one it is, and whether it waited too long. 0: none did. */
+static inline uint32_t mc_stream_notice(int32_t rank, bool late)
 {
     return 1 + 2 * (uint32_t)rank + late;
 }
-static inline int32_t mc_stream_told_rank(uint32_t told)
+static inline int32_t mc_stream_notice_rank(uint32_t notice)
 {
-    return (int32_t)((told - 1) / 2);
+    return (int32_t)((notice - 1) / 2);
 }
-static inline bool mc_stream_told_late(uint32_t told)
+static inline bool mc_stream_notice_late(uint32_t notice)
 {
-    return (told - 1) % 2;
+    return (notice - 1) % 2;
 }
 
 /* Words in memory that stays until the watch is closed, or until the process ends if it lingers. */
@@ -33,9 +33,9 @@ typedef struct {
     const _Atomic uint32_t *alarm; /* not 0: the mesh failed */
     mc_stream_place_t *place;
     mc_device_report_t *report; /* of a wait that took too long */
-    _Atomic uint32_t *told;     /* what any rank told this one */
-    _Atomic uint32_t **tell;    /* the same of its peers; the watch frees the list */
-    uint32_t n_tell;
+    _Atomic uint32_t *notice;   /* that this rank has */
+    _Atomic uint32_t **peer;    /* the same of its peers; the watch frees the list */
+    uint32_t n_peers;
     _Atomic uint32_t **state; /* of the slots of this rank's lanes; the watch frees the list */
     uint32_t n_states;
 } mc_stream_watched_t;

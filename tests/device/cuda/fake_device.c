@@ -379,7 +379,7 @@ static void lock_device(int device, short how)
 typedef struct {
     const fake_kernel_t *kernel;
     unsigned block;
-    mc_seat_t seat;
+    mc_thread_t self;
     pthread_t thread;
 } worker_t;
 
@@ -389,13 +389,13 @@ static void *work(void *argument)
     const mc_device_launch_t *const l = &w->kernel->launch;
     fake_open_memory(true);
     if (w->kernel->function->sums) {
-        const mc_seat_t seat = {.thread = w->block * w->seat.threads + w->seat.thread,
-                                .threads = w->kernel->blocks * w->seat.threads};
-        mc_host_sum(seat, &w->kernel->sum, w->kernel->function->body);
+        const mc_thread_t thread = {.index = w->block * w->self.count + w->self.index,
+                                    .count = w->kernel->blocks * w->self.count};
+        mc_host_sum(thread, &w->kernel->sum, w->kernel->function->body);
         return NULL;
     }
     const mc_device_call_t *const call = l->many ? &l->many[w->block / l->one.blocks] : &l->one;
-    mc_host_walk(w->seat, call, w->block % l->one.blocks, w->kernel->function->body);
+    mc_host_walk(w->self, call, w->block % l->one.blocks, w->kernel->function->body);
     return NULL;
 }
 
