@@ -51,6 +51,7 @@ MAY["job/bootstrap"] = ["base", "job/network", "job/handshake"]
 MAY["job/monitor"] = ["base", "job/network", "job/handshake"]
 for room in RUNTIME[RUNTIME.index("runtime/handle"):]:
     MAY[room].append("job/monitor")
+MAY["runtime/jobs"] += ["job/network"]
 MAY["runtime/create"] += ["job/network", "job/bootstrap"]
 MAY["runtime/element"] = ["base"]
 MAY["runtime/bind"] = CORE + ["transport", "runtime/element"]

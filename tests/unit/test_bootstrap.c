@@ -247,7 +247,7 @@ Test(job, reads_a_secret_of_the_users_own)
     unlink(path);
     expect_refused("No such file");
     setenv("MESHCOLL_SECRET_FILE", "/tmp", 1);
-    expect_refused("no regular file");
+    expect_refused("not a regular file");
     close(fd);
 }
 

@@ -39,14 +39,21 @@ static void lower_access(mc_job_t *job)
             mc_shm_lower(job->connections.transport[d]);
 }
 
+/* Also joins a job, if all ranks offer one. */
+static int begin(mc_making_t *m, bool joins)
+{
+    int status = mc_making_places(m, joins);
+    if (!status)
+        status = mc_making_settings(m);
+    return status ? status : mc_making_join(m, &m->handle);
+}
+
 static int create(mc_making_t *m)
 {
     mc_addresses_summary_t addresses = {0};
-    int status = mc_making_places(m);
-    if (!status)
-        status = mc_making_settings(m);
-    if (!status)
-        status = mc_making_join(m, &m->handle);
+    int status = begin(m, true);
+    if (!status && !m->handle && m->any_offers) /* but they are in no job together */
+        status = begin(m, false);
     if (status || m->handle)
         return status;
     status = m->status ? m->status : open_handle(m);
@@ -84,7 +91,8 @@ int mc_handle_create(const mc_creation_t *creation, meshcoll_t **mesh)
         m.handle->job->free_context = creation->free_context;
         m.handle->job->settings = m.settings;
         m.settings = (mc_settings_t){0};
-        mc_jobs_name(m.handle->job, mc_making_id(&m));
+        mc_jobs_name(m.handle->job, mc_making_id(&m), m.home);
+        m.home = NULL;
     } else if (m.handle) {
         mc_job_free(m.handle->job);
     }

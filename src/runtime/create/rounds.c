@@ -16,8 +16,7 @@
 typedef struct mc_facts {
     int32_t status, unused;
     uint64_t settings_most; /* bytes; only rank 0's counts */
-    mc_location_t location;
-    mc_network_t network;
+    mc_home_t home;
     mc_shm_published_t published;
     mc_monitor_secret_t secret; /* only rank 0's counts */
     mc_job_id_t id;             /* of a new job; only rank 0's counts */
@@ -54,7 +53,8 @@ static int allocate(mc_making_t *m)
     m->place = calloc(n, sizeof *m->place);
     m->machine = calloc(n, sizeof *m->machine);
     m->scratch = calloc(n, sizeof *m->scratch);
-    return m->facts && m->place && m->machine && m->scratch
+    m->home = malloc(sizeof *m->home);
+    return m->facts && m->place && m->machine && m->scratch && m->home
                ? MESHCOLL_OK
                : mc_fail_memory("the places of all ranks");
 }
@@ -68,12 +68,13 @@ void mc_making_open(mc_making_t *making, const mc_creation_t *creation)
         making->status = mc_settings_read(creation->params, &making->settings);
     if (creation->finds_mesh)
         making->settings.mesh = NULL;
-    mc_shm_probe_open(&making->probe);
 }
 
 void mc_making_close(mc_making_t *making)
 {
-    mc_shm_probe_close(&making->probe);
+    if (making->has_probe)
+        mc_shm_probe_close(&making->probe);
+    free(making->home);
     mc_settings_free(&making->settings);
     mc_rounds_close(&making->rounds);
     free(making->scratch);
@@ -103,20 +104,35 @@ static int draw(mc_job_id_t *id)
     return status;
 }
 
-int mc_making_places(mc_making_t *m)
+/* Where this process runs, and memory for others to try. */
+static void probe(mc_making_t *m, facts_t *mine)
+{
+    mc_location_find(&mine->home.location);
+    mc_network_find(mine->home.location.network, m->creation->reached, &mine->home.network);
+    if (!m->has_probe)
+        mc_shm_probe_open(&m->probe);
+    m->has_probe = true;
+    mine->published = m->probe.published;
+}
+
+static bool offers(const facts_t *facts)
+{
+    return facts->offer[0].id.at[0] || facts->offer[0].id.at[1];
+}
+
+int mc_making_places(mc_making_t *m, bool joins)
 {
     const int32_t n = m->creation->oob.size;
-    facts_t mine = {.published = m->probe.published};
+    facts_t mine = {.status = MESHCOLL_OK};
     if (!m->status)
         mine.settings_most =
             mc_settings_bytes(&m->settings) + (looks_up_links(m) ? mc_tuned_most(&m->settings) : 0);
-    mc_location_find(&mine.location);
-    mc_network_find(mine.location.network, m->creation->reached, &mine.network);
+    if (!joins || !mc_jobs_offer(mine.offer, &mine.home))
+        probe(m, &mine);
     if (!m->status)
         m->status = mc_monitor_draw(&mine.secret);
     if (!m->status)
         m->status = draw(&mine.id);
-    mc_jobs_offer(mine.offer);
     if (!m->rounds.own)
         return mc_fail_memory("the data of all ranks");
     memcpy(m->rounds.own, &mine, sizeof mine);
@@ -124,14 +140,19 @@ int mc_making_places(mc_making_t *m)
     if (status)
         return status;
     memcpy(m->facts, m->rounds.all, (size_t)n * sizeof *m->facts);
+    if (m->home)
+        *m->home = mine.home;
     if (m->creation->place)
         memcpy(m->place, m->creation->place, (size_t)n * sizeof *m->place);
     else
-        mc_places_of(&m->facts->location, sizeof *m->facts, n, m->scratch, m->place);
-    for (int32_t r = 0; r < n; r++)
+        mc_places_of(&m->facts->home.location, sizeof *m->facts, n, m->scratch, m->place);
+    m->any_offers = false;
+    for (int32_t r = 0; r < n; r++) {
         m->machine[r] = m->place[r].machine;
-    m->oversubscribed =
-        mc_cores_are_shared(&m->facts->location.cores, sizeof *m->facts, n, m->creation->oob.rank);
+        m->any_offers = m->any_offers || offers(&m->facts[r]);
+    }
+    m->oversubscribed = mc_cores_are_shared(&m->facts->home.location.cores, sizeof *m->facts, n,
+                                            m->creation->oob.rank);
     mc_topology_warn(m->machine[m->creation->oob.rank] == m->creation->oob.rank);
     return MESHCOLL_OK;
 }
@@ -139,7 +160,7 @@ int mc_making_places(mc_making_t *m)
 _Static_assert((int)MC_DEVICES_TEXT == (int)MC_NETWORK_DEVICES, "lists of devices fit");
 void mc_making_devices(const mc_making_t *m, char devices[MC_DEVICES_TEXT])
 {
-    mc_network_devices(&m->facts->network, sizeof *m->facts, m->creation->oob.size,
+    mc_network_devices(&m->facts->home.network, sizeof *m->facts, m->creation->oob.size,
                        m->creation->oob.rank, devices);
 }
 
@@ -185,7 +206,8 @@ int mc_making_settings(mc_making_t *m)
     if (!status && oob->rank == 0 && mc_settings_bytes(&m->settings) > most)
         status = mc_fail(MESHCOLL_ERR_IO, "the tuned links changed while they were read");
     const mc_shm_ranks_t ranks = neighbours(m);
-    const second_t mine = {.copies = (int32_t)mc_shm_probe_copies(&ranks)};
+    const second_t mine = {.copies =
+                               m->any_offers ? MC_SHM_COPY : (int32_t)mc_shm_probe_copies(&ranks)};
     status = mc_rounds_reserve(&m->rounds, status, record);
     if (record > m->rounds.room)
         return status;
@@ -232,7 +254,7 @@ static void take_addresses(mc_making_t *m, size_t bytes)
 static bool is_one_network(const mc_making_t *m)
 {
     for (int32_t r = 1; r < m->creation->oob.size; r++)
-        if (m->facts[r].network.space != m->facts[0].network.space)
+        if (m->facts[r].home.network.space != m->facts[0].home.network.space)
             return false;
     return true;
 }
@@ -245,10 +267,10 @@ static int open_monitor(const mc_making_t *m, mc_contact_t *contact)
     double silence;
     int status = mc_monitor_parse(m->settings.monitor, &silence);
     if (!status)
-        status =
-            mc_monitor_open(m->creation->oob.size,
-                            is_one_network(m) ? NULL : &m->facts[m->creation->oob.rank].network,
-                            silence, &monitor, contact);
+        status = mc_monitor_open(m->creation->oob.size,
+                                 is_one_network(m) ? NULL
+                                                   : &m->facts[m->creation->oob.rank].home.network,
+                                 silence, &monitor, contact);
     if (status)
         return status;
     mc_job_lock(job); /* there may be a progress thread */

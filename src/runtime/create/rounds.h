@@ -4,7 +4,8 @@
  *   2 rank 0's settings, whether each rank can open the others' segments
  *   3 how long each rank's addresses are; ranks now permit reads of their memory
  *   4 the addresses, and whether the rank can read the others' memory
- * Where all of them are in one job already, one round follows the second instead (join.h).
+ * Where all of them are in one job already, one round follows the second instead (join.h); where only some are, and in
+ * others, the first two are repeated.
  * Each record carries its rank's status. A rank that failed takes part until the end of the round
  * that reports it.
  */
@@ -14,6 +15,7 @@
 #include "base/gather.h"
 #include "runtime/connect/connections.h"
 #include "runtime/create/create.h"
+#include "runtime/jobs/jobs.h"
 #include "transport/shm/shm_probe.h"
 
 struct mc_facts; /* what a rank tells in the first round */
@@ -26,8 +28,10 @@ typedef struct {
     struct mc_facts *facts; /* by rank */
     mc_place_t *place;      /* by rank */
     int32_t *machine, *scratch;
+    mc_home_t *home;
     mc_shm_probe_t probe;
-    mc_shm_access_t copies; /* the least access of any rank, COPY at most */
+    bool has_probe, any_offers; /* any_offers: some rank is in a job already */
+    mc_shm_access_t copies;     /* the least access of any rank, COPY at most */
     bool oversubscribed;
     meshcoll_t *handle; /* NULL until it is opened */
 } mc_making_t;
@@ -37,7 +41,9 @@ void mc_making_open(mc_making_t *making, const mc_creation_t *creation);
 void mc_making_close(mc_making_t *making);
 
 /* The rounds. Each returns the status on which all ranks agree. Collective. */
-int mc_making_places(mc_making_t *making);
+/* `joins`: ranks offer the jobs that they are in; who does tells where it runs as it knows it from them, and nothing of
+ * its memory. */
+int mc_making_places(mc_making_t *making, bool joins);
 int mc_making_settings(mc_making_t *making);
 /* After the first: the network devices that lead to ranks of other network namespaces; "": not known. */
 void mc_making_devices(const mc_making_t *making, char devices[MC_DEVICES_TEXT]);

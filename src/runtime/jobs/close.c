@@ -120,6 +120,7 @@ void mc_job_free(mc_job_t *job)
     mc_talk_free(job);
     mc_diagnose_close_job(job);
     free(job->family);
+    free(job->home);
     free(job->connections.addresses);
     free(job->connections.peer);
     free(job->machine);

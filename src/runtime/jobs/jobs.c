@@ -80,9 +80,10 @@ void mc_job_add(meshcoll_t *h)
     mc_waits_join(h);
 }
 
-void mc_jobs_name(mc_job_t *job, const mc_job_id_t *id)
+void mc_jobs_name(mc_job_t *job, const mc_job_id_t *id, mc_home_t *home)
 {
     pthread_mutex_lock(&lock);
+    job->home = home;
     job->entry.id = *id;
     pthread_mutex_unlock(&lock);
 }
@@ -115,15 +116,18 @@ static bool may_join(const mc_job_t *job)
            mc_monitor_is_joined(job->monitor);
 }
 
-void mc_jobs_offer(mc_job_offer_t offer[MC_JOBS_OFFERED])
+bool mc_jobs_offer(mc_job_offer_t offer[MC_JOBS_OFFERED], mc_home_t *home)
 {
     int n = 0;
     memset(offer, 0, MC_JOBS_OFFERED * sizeof *offer);
     pthread_mutex_lock(&lock);
     for (const mc_job_t *job = first; job && n < MC_JOBS_OFFERED; job = job->entry.next)
-        if (may_join(job))
+        if (may_join(job)) {
             offer[n++] = (mc_job_offer_t){.id = job->entry.id, .rank = job->rank};
+            *home = *job->home;
+        }
     pthread_mutex_unlock(&lock);
+    return n > 0;
 }
 
 mc_job_t *mc_jobs_hold(const mc_job_offer_t *offer)

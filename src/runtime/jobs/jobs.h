@@ -2,7 +2,9 @@
 #ifndef MC_CREATE_JOBS_H
 #define MC_CREATE_JOBS_H
 
+#include "job/network/network.h"
 #include "runtime/handle/handle.h"
+#include "runtime/place/places.h"
 
 /* In a child of fork all calls on meshes of a job that is listed here fail with a sentence: transports, descriptors and
  * locks are the parent's too, and must not be touched. */
@@ -10,8 +12,13 @@ void mc_jobs_enter(mc_job_t *job);
 void mc_jobs_leave(const mc_job_t *job);
 /* A mesh of the job is complete. The caller holds the lock, where others may use the job. */
 void mc_job_add(meshcoll_t *h);
-/* It is complete: gives it the id by which it can be joined. */
-void mc_jobs_name(mc_job_t *job, const mc_job_id_t *id);
+/* Where a process runs, and how others reach it: it tells the same when a mesh joins its job. */
+typedef struct mc_home {
+    mc_location_t location;
+    mc_network_t network;
+} mc_home_t;
+/* It is complete: gives it the id by which it can be joined, and takes over `home`. */
+void mc_jobs_name(mc_job_t *job, const mc_job_id_t *id, mc_home_t *home);
 
 /* Jobs of which this thread may make further meshes, without connections of their own: live ones that it has made; of
  * those with a lock, which any thread may use, all. By mesh rank of this process in the job; an id of zeros: none. */
@@ -20,7 +27,8 @@ typedef struct mc_job_offer {
     mc_job_id_t id;
     int32_t rank, unused;
 } mc_job_offer_t;
-void mc_jobs_offer(mc_job_offer_t offer[MC_JOBS_OFFERED]);
+/* True: there is one; *home is what it knows of this process. */
+bool mc_jobs_offer(mc_job_offer_t offer[MC_JOBS_OFFERED], mc_home_t *home);
 /* One of them, in which its last mesh is not destroyed until it is released; NULL: it is not there any more. */
 mc_job_t *mc_jobs_hold(const mc_job_offer_t *offer);
 void mc_jobs_release(mc_job_t *job);
