@@ -10,6 +10,9 @@ Files: no circles. A file needs the headers that it includes, and the files that
 data with external linkage (mc_… and meshcoll_…). A header needs the same for its inline functions. A source and its
 own header count as one way: X.c needs X.h, never the reverse.
 
+The way of a call: the tree of functions in docs/architecture.md. Each is in the room that stands beside it, and the
+file of the one that leads to it names it.
+
 Exit 1 and one line per breach.
 """
 
@@ -24,9 +27,9 @@ COMPOSE = ["compose/cost", "compose/algorithms", "compose/strategy", "compose/pa
 TRANSPORT = ["transport", "transport/shm/bytes", "transport/shm"]
 
 # room -> rooms whose headers it may include, besides its own and the public ones; each may use all before it
-RUNTIME = ["runtime/element", "runtime/bind", "runtime/place", "runtime/state", "runtime/pace", "runtime/execute",
-           "runtime/choose", "runtime/handle", "runtime/progress", "runtime/connect", "runtime/request",
-           "runtime/message", "runtime/check", "runtime/call", "runtime/diagnose", "runtime/api", "runtime/jobs",
+RUNTIME = ["runtime/element", "runtime/bind", "runtime/place", "runtime/execute",
+           "runtime/choose", "runtime/handle", "runtime/progress", "runtime/connect", "runtime/call",
+           "runtime/message", "runtime/diagnose", "runtime/api", "runtime/jobs",
            "runtime/create", "runtime/family"]
 GPU = ["gpu/proxy", "gpu/mesh", "gpu/launch", "gpu/call"]
 MAY = {
@@ -63,9 +66,7 @@ MAY["gpu/stream"] = [*MAY["gpu/program"], "gpu/program", "gpu/cuda"]
 MAY["gpu/route"] = [*MAY["gpu/program"], "gpu/program", "transport"]
 for i, room in enumerate(GPU):      # on top of the runtime's calls; the runtime includes none of them
     MAY[room] = [*MAY["runtime/api"], "gpu/program", "gpu/cuda", "gpu/stream", "gpu/route", *GPU[:i]]
-MAY["runtime/state"] = CORE + TRANSPORT + ["compose/pace", "runtime/bind"]
-MAY["runtime/pace"] = [*MAY["runtime/state"], "runtime/state"]
-MAY["runtime/execute"] = [*MAY["runtime/pace"], "compose/algorithms", "runtime/element", "runtime/pace"]
+MAY["runtime/execute"] = [*CORE, *TRANSPORT, "compose/pace", "compose/algorithms", "runtime/bind", "runtime/element"]
 for room in MAY:
     if room.startswith(("transport", "job", "runtime", "gpu")):
         MAY[room] = [*MAY[room], "base/system"]
@@ -221,6 +222,37 @@ def check_circles(files):
     return ["a circle: " + ", ".join(names)]
 
 
+# The way of a call -----------------------------------------------------------------------------------
+
+WAY_LINE = re.compile(r"^((?:  )*)(mc_\w+) +([a-z]+)\b")
+
+
+def homes_of(name, room, files):
+    """Files of that room, or of one within it, that define the function."""
+    definition = re.compile(r"^[a-z][\w\s*]*?\b%s\([^;{]*\)\s*\{" % name, re.MULTILINE)
+    return [path for path, text in files.items()
+            if re.match(r"src/(runtime/)?%s/" % room, path) and definition.search(text)]
+
+
+def check_way(root, files):
+    page = "docs/architecture.md"
+    bad, above = [], []
+    text = (root / page).read_text(encoding="utf-8") if (root / page).is_file() else ""
+    for number, line in enumerate(text.splitlines(), 1):
+        found = WAY_LINE.match(line)
+        if not found:
+            continue
+        depth, name, room = len(found.group(1)) // 2, found.group(2), found.group(3)
+        homes = homes_of(name, room, files)
+        del above[depth:]
+        if not homes:
+            bad.append(f"{page}:{number}: {room}/ does not define {name}")
+        elif above and not any(re.search(r"\b%s\(" % name, files[path]) for path in above[-1]):
+            bad.append(f"{page}:{number}: nothing in {', '.join(above[-1])} calls {name}")
+        above.append(homes)
+    return bad
+
+
 def main():
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parents[1])
 
@@ -231,7 +263,7 @@ def main():
 
     library = read("src", "include")
     bench = read("bench/meshcoll-bench")
-    bad = check_rooms(root, library) + check_circles(library) + check_circles(bench)
+    bad = check_rooms(root, library) + check_circles(library) + check_circles(bench) + check_way(root, library)
     for line in bad:
         print(line)
     files = len(library) + len(bench)

@@ -6,8 +6,8 @@
 
 #include "compose/planner/planner.h"
 #include "gpu/launch/tracks.h"
+#include "runtime/call/request.h"
 #include "runtime/choose/choice.h"
-#include "runtime/request/request.h"
 
 #include <stdio.h>
 #include <stdlib.h>

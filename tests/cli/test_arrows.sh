@@ -7,7 +7,8 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 
 fresh() { # a copy of the sources to break
     rm -rf "${scratch:?}"/*
-    mkdir -p "$scratch/bench"
+    mkdir -p "$scratch/bench" "$scratch/docs"
+    cp "$root/docs/architecture.md" "$scratch/docs"
     cp -r "$root/src" "$root/include" "$scratch"
     cp -r "$root/bench/meshcoll-bench" "$scratch/bench"
 }
@@ -50,6 +51,14 @@ fresh
 printf 'int mc_low(void);\nstatic inline int mc_high(void)\n{\n    return mc_low();\n}\n' >"$scratch/src/base/high.h"
 printf '#include "base/high.h"\nint mc_low(void)\n{\n    return mc_high();\n}\n' >"$scratch/src/base/low.c"
 is_red "a circle" "src/base/high.h needs src/base/low.c (mc_low)"
+
+# the way of a call: a function that is elsewhere, and one that nothing above it calls
+fresh
+sed -i 's/^    mc_cache_look  *call/    mc_cache_look  bind/' "$scratch/docs/architecture.md"
+is_red "bind/ does not define mc_cache_look"
+fresh
+sed -i 's/mc_cache_look(/mc_cache_peek(/' "$scratch/src/runtime/call/start.c"
+is_red "nothing in src/runtime/call/start.c calls mc_cache_look"
 
 # a room that nobody knows
 fresh

@@ -2,7 +2,7 @@
  * completion, and that a group packs what the links say. */
 #include <meshcoll/mpi.h>
 
-#include "runtime/call/group.h"
+#include "runtime/call/call.h"
 
 #include <stdio.h>
 #include <stdlib.h>

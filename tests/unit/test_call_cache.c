@@ -1,6 +1,6 @@
 /* Calls that are known again: many sizes and collectives in turn, and the same calls on other buffers. */
-#include "runtime/call/calls.h"
-#include "runtime/request/cache.h"
+#include "runtime/call/cache.h"
+#include "runtime/call/call.h"
 #include "support/inproc.h"
 
 #include <criterion/criterion.h>

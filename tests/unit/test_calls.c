@@ -1,9 +1,9 @@
 /* Calls that do not wait: several at once, complete in any order, served by requests that are used
  * again as each rank sees fit. All ranks are in this process. */
-#include "runtime/call/calls.h"
+#include "runtime/call/cache.h"
+#include "runtime/call/call.h"
+#include "runtime/call/numbers.h"
 #include "runtime/progress/progress.h"
-#include "runtime/request/cache.h"
-#include "runtime/request/numbers.h"
 #include "support/inproc.h"
 
 #include <criterion/criterion.h>

@@ -1,6 +1,6 @@
 /* Choices: a function of what is asked for, whatever was before; forced ones; how finely they cut. */
 #include "runtime/choose/choice.h"
-#include "runtime/pace/pace.h"
+#include "runtime/execute/pace.h"
 
 #include <criterion/criterion.h>
 
@@ -98,7 +98,7 @@ Test(choice, forced_ones_hold_until_they_are_not)
     cr_expect(same(&m, &best));
 }
 
-/* A message is held back as a whole (runtime/pace/pace.h). */
+/* A message is held back as a whole (runtime/execute/pace.h). */
 Test(choice, cuts_what_all_send_to_all)
 {
     static const char *const meshes[] = {"box=4+3+1", "box=4,gpu=4"};

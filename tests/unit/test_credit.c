@@ -1,5 +1,5 @@
 /* Messages that their receiver asks for, or says to have: which, when, and that small ones go without. */
-#include "runtime/pace/pace.h"
+#include "runtime/execute/pace.h"
 #include "support/fake_wire.h"
 
 /* Of a star. */

@@ -1,5 +1,5 @@
 /* The end of a run over two transports, and how many of them there may be. */
-#include "runtime/execute/flush.h"
+#include "runtime/execute/executor.h"
 #include "support/fake_wire.h"
 
 #include <criterion/criterion.h>

@@ -1,6 +1,6 @@
 /* Groups: what is told to who misuses them, and what the links decide. Their results are tested over the
  * real transports, in tests/mpi/test_calls.c: the end of a group waits. */
-#include "runtime/call/group.h"
+#include "runtime/call/call.h"
 #include "support/inproc.h"
 
 #include <criterion/criterion.h>

@@ -1,7 +1,7 @@
 /* The arithmetic of leads: epochs, what opens them, and what calls count. */
+#include "runtime/call/leads.h"
+#include "runtime/call/numbers.h"
 #include "runtime/handle/lead.h"
-#include "runtime/request/leads.h"
-#include "runtime/request/numbers.h"
 
 #include <criterion/criterion.h>
 
@@ -36,14 +36,14 @@ Test(lead, the_third_epoch_waits_for_the_first_barrier)
     mc_lead_t l = fresh();
     cr_expect_not(count(&l, MC_LEAD_EPOCH));
     cr_expect(count(&l, MC_LEAD_EPOCH));
-    cr_expect_not(l.shut, "the second one waits for nothing");
+    cr_expect_not(l.blocked, "the second one waits for nothing");
     cr_expect(count(&l, 1000));
-    cr_expect(l.shut);
+    cr_expect(l.blocked);
     cr_expect_lt(l.left, 0, "each call asks now");
     cr_expect_not(count(&l, 1000), "and counts");
-    cr_expect(l.shut);
+    cr_expect(l.blocked);
     mc_lead_reach(&l, 0);
-    cr_expect_not(l.shut);
+    cr_expect_not(l.blocked);
     cr_expect_eq(l.left, MC_LEAD_EPOCH - 2000);
 }
 
@@ -60,7 +60,7 @@ Test(lead, epochs_end_alike_whatever_is_complete)
         cr_assert_eq(slow.epoch, fast.epoch);
         if (ends)
             mc_lead_reach(&fast, fast.epoch - 1);
-        cr_assert_not(fast.shut);
+        cr_assert_not(fast.blocked);
         if (seed % 7 == 0 && slow.epoch - slow.synced > 0)
             mc_lead_reach(&slow, slow.synced);
     }
@@ -73,11 +73,11 @@ Test(lead, barriers_complete_in_any_order)
     mc_lead_t l = fresh();
     count(&l, MC_LEAD_EPOCH + 1);
     count(&l, MC_LEAD_EPOCH + 1);
-    cr_expect(l.shut);
+    cr_expect(l.blocked);
     mc_lead_reach(&l, 1);
     mc_lead_reach(&l, 0);
     cr_expect_eq(l.synced, 2u);
-    cr_expect_not(l.shut);
+    cr_expect_not(l.blocked);
 }
 
 Test(lead, epochs_wrap)
@@ -87,7 +87,7 @@ Test(lead, epochs_wrap)
     l.synced = UINT32_MAX;
     for (int i = 0; i < 4; i++) {
         cr_expect_eq(count(&l, MC_LEAD_EPOCH + 1), true);
-        cr_expect_not(l.shut, "epoch %d", i);
+        cr_expect_not(l.blocked, "epoch %d", i);
         mc_lead_reach(&l, l.epoch - 1);
     }
     cr_expect_eq(l.epoch, 3u);

@@ -36,7 +36,7 @@ static int n_pending(const meshcoll_t *h)
     int n = 0;
     for (const meshcoll_request_t *r = mc_request_in_flight(h->job->requests.running.first); r;
          r = mc_request_next(r))
-        n += r->executor.state == MC_PENDING && !r->internal;
+        n += r->executor.state == MC_PENDING && !r->kind->internal;
     return n;
 }
 
@@ -69,7 +69,7 @@ Test(leads, two_epochs_start_alone)
     for (int n = 0; n < TURNS; n++)
         turn();
     cr_expect_eq(n_pending(rank[0]), CALLS - 2 * epoch);
-    cr_expect(rank[0]->lead.shut);
+    cr_expect(rank[0]->lead.blocked);
     for (int r = 1; r < RANKS; r++)
         for (int i = 0; i < epoch; i++)
             begin(r, i);

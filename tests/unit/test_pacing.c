@@ -5,7 +5,7 @@
  */
 #include "compose/pace/limits.h"
 #include "compose/price/strategy_cost.h"
-#include "runtime/pace/pace.h"
+#include "runtime/execute/pace.h"
 #include "support/fake_wire.h"
 #include "support/strategies.h"
 

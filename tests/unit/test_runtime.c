@@ -188,7 +188,7 @@ Test(runtime, three_dimensions)
     sweep("x=2,y=1,z=3");
 }
 
-/* Where sends stream, messages that are too much at once wait for credits (runtime/pace/pace.h). A request
+/* Where sends stream, messages that are too much at once wait for credits (runtime/execute/pace.h). A request
  * begins anew each time. */
 static void stream(const char *mesh, meshcoll_collective_t collective, size_t count)
 {

@@ -1,5 +1,5 @@
 /* Messages to several ranks through their sender's board: three ends of the transport in one process. */
-#include "runtime/execute/hints.h"
+#include "runtime/execute/executor.h"
 #include "support/plans.h"
 #include "support/strategies.h"
 #include "transport/shm/shm.h"

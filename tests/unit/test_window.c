@@ -1,6 +1,6 @@
 /* Sends that are held for a message of another: which, until when, and that nobody waits for ever. */
 #include "plan/verify/match.h"
-#include "runtime/pace/pace.h"
+#include "runtime/execute/pace.h"
 #include "support/fake_wire.h"
 #include "support/places.h"
 #include "support/plans.h"
@@ -13,7 +13,7 @@
 /* Program order ----------------------------------------------------------------------------------- */
 
 /* Does this send wait for its receiver: is it one of several to one, or from one, or of a pair beside others
- * (runtime/pace/pace.h)? */
+ * (runtime/execute/pace.h)? */
 static bool waits(const mc_plan_t *plan, const mc_step_t *s)
 {
     const mc_traffic_t *const traffic = &plan->traffic[s->phase];

@@ -1,6 +1,6 @@
 /*
  * The limits of pacing: what a rank may have in flight, and the largest message that this allows. Pure functions, used
- * by the planner, which counts the segments they need in its prices, and by the executor (runtime/pace/pace.h, which
+ * by the planner, which counts the segments they need in its prices, and by the executor (runtime/execute/pace.h, which
  * says what is bounded and why). Both use the same properties of a phase, so a plan has the messages that the executor
  * can pace.
  *

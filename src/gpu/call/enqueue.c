@@ -3,15 +3,14 @@
 #include "gpu/launch/launch.h"
 #include "gpu/launch/times.h"
 #include "gpu/mesh/gpu.h"
-#include "runtime/check/kinds.h"
-#include "runtime/check/passing.h"
-#include "runtime/handle/args.h"
+#include "runtime/call/args.h"
+#include "runtime/call/cache.h"
+#include "runtime/call/counts.h"
+#include "runtime/call/leads.h"
+#include "runtime/call/numbers.h"
+#include "runtime/call/request.h"
 #include "runtime/progress/callback.h"
 #include "runtime/progress/failure.h"
-#include "runtime/request/cache.h"
-#include "runtime/request/leads.h"
-#include "runtime/request/numbers.h"
-#include "runtime/request/request.h"
 
 #include <stdlib.h>
 
@@ -35,7 +34,7 @@ static int check_gpu(const meshcoll_t *h, const mc_pointer_t *buffer)
 }
 
 static int find_program(meshcoll_t *h, const meshcoll_args_t *a, const mc_pointer_t *buffer,
-                        const mc_ranked_t *choice, const mc_passing_t *passing,
+                        const mc_ranked_t *choice, const mc_forwarded_t *forwarded,
                         mc_gpu_program_t **program)
 {
     mc_gpu_visit_t visit;
@@ -45,13 +44,13 @@ static int find_program(meshcoll_t *h, const meshcoll_args_t *a, const mc_pointe
     status = mc_gpu_enter(h->gpu, &visit);
     if (status)
         return status;
-    status = mc_gpu_program(h, a, choice, passing, program);
+    status = mc_gpu_program(h, a, choice, forwarded, program);
     mc_gpu_leave(&visit);
     return status;
 }
 
 /* With MESHCOLL_CHECK all ranks compare the call, and wait for that. */
-static int compare(meshcoll_t *h, const mc_asked_t *asked, const mc_ranked_t *choice)
+static int compare(meshcoll_t *h, const mc_call_args_t *asked, const mc_ranked_t *choice)
 {
     const meshcoll_args_t *const a = &asked->args;
     const mc_gpu_window_t *const w = h->gpu ? mc_gpu_window(h, a) : NULL;
@@ -66,7 +65,7 @@ static int compare(meshcoll_t *h, const mc_asked_t *asked, const mc_ranked_t *ch
     return h->hooks.compare_now(h, &call, asked->number.check);
 }
 
-static int choose(meshcoll_t *h, const mc_asked_t *asked, mc_ranked_t *choice)
+static int choose(meshcoll_t *h, const mc_call_args_t *asked, mc_ranked_t *choice)
 {
     const int status = mc_cache_choose(h, &asked->args, false, choice);
     if (status)
@@ -84,11 +83,11 @@ static bool is_refusal(int status)
 /* Chooses the strategy of a checked call that has its numbers, and finds its program, for which the ranks may meet.
  * `waits`: it may wait for peers besides, for what an alltoallv must know of them. Where it fails on this rank alone,
  * the mesh fails. */
-static int prepare(meshcoll_t *h, const mc_asked_t *asked, const mc_pointer_t *buffer, bool waits,
-                   mc_ranked_t *choice, mc_gpu_program_t **program)
+static int prepare(meshcoll_t *h, const mc_call_args_t *asked, const mc_pointer_t *buffer,
+                   bool waits, mc_ranked_t *choice, mc_gpu_program_t **program)
 {
     bool agreed;
-    mc_passing_t *passing = NULL;
+    mc_forwarded_t *forwarded = NULL;
     int status = mc_lead_agree(h);
     if (!status)
         status = choose(h, asked, choice);
@@ -99,12 +98,12 @@ static int prepare(meshcoll_t *h, const mc_asked_t *asked, const mc_pointer_t *b
         return agreed ? status : fail_alone(h, status);
     if (waits && asked->args.in_counts)
         status =
-            mc_passing_learn(h, &asked->args, &choice->strategy, asked->number.counts, &passing);
+            mc_counts_learn(h, &asked->args, &choice->strategy, asked->number.counts, &forwarded);
     if (status == MESHCOLL_ERR_INVALID_ARG) /* another rank's counts are others */
         return fail_alone(h, status);
     if (!status)
-        status = find_program(h, &asked->args, buffer, choice, passing, program);
-    free(passing);
+        status = find_program(h, &asked->args, buffer, choice, forwarded, program);
+    free(forwarded);
     if (is_refusal(status))
         return mc_lead_refused(h, asked->number.own, false, status);
     return status ? fail_alone(h, status) : MESHCOLL_OK;
@@ -112,7 +111,7 @@ static int prepare(meshcoll_t *h, const mc_asked_t *asked, const mc_pointer_t *b
 
 /* Calls ------------------------------------------------------------------------------------------- */
 
-int mc_gpu_call_run(meshcoll_t *h, const mc_asked_t *asked, const mc_pointer_t *buffer)
+int mc_gpu_call_run(meshcoll_t *h, const mc_call_args_t *asked, const mc_pointer_t *buffer)
 {
     const meshcoll_args_t *const a = &asked->args;
     mc_gpu_program_t *program;
@@ -146,12 +145,12 @@ static int check_place(const meshcoll_t *h, const char *function)
                        "%s: a group is open on this mesh, and collects calls on host memory only: "
                        "end it first",
                        function);
-    return h->n_special > 0 ? mc_callback_check(function) : MESHCOLL_OK;
+    return h->n_restricted > 0 ? mc_callback_check(function) : MESHCOLL_OK;
 }
 
 int mc_gpu_enqueue(meshcoll_t *h, const meshcoll_args_t *given, void *stream)
 {
-    mc_asked_t asked = {.number = mc_take_numbers(h, false, mc_call_exchanges(given))};
+    mc_call_args_t asked = {.number = mc_take_numbers(h, false, mc_call_exchanges(given))};
     const mc_refused_t refused = {asked.number, false, true};
     mc_call_memory_t memory;
     mc_gpu_program_t *program;
@@ -189,6 +188,8 @@ static void release(meshcoll_request_t *r)
     mc_request_destroy(r);
 }
 
+static const mc_request_kind_t kind = {.release = release};
+
 static int record(meshcoll_t *h, const meshcoll_args_t *a, const mc_ranked_t *choice,
                   const mc_gpu_program_t *program, meshcoll_request_t *r)
 {
@@ -198,7 +199,7 @@ static int record(meshcoll_t *h, const meshcoll_args_t *a, const mc_ranked_t *ch
     return status;
 }
 
-int mc_gpu_request(meshcoll_t *h, const mc_asked_t *asked, const mc_pointer_t *buffer,
+int mc_gpu_request(meshcoll_t *h, const mc_call_args_t *asked, const mc_pointer_t *buffer,
                    meshcoll_request_t **request)
 {
     const meshcoll_args_t *const a = &asked->args;
@@ -221,7 +222,7 @@ int mc_gpu_request(meshcoll_t *h, const mc_asked_t *asked, const mc_pointer_t *b
     r->operands = (mc_operands_t){.in = a->in, .out = a->out};
     r->operation = asked->number.own;
     r->persistent = true;
-    r->release = release;
+    r->kind = &kind;
     *request = r;
     return MESHCOLL_OK;
 }

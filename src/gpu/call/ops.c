@@ -6,13 +6,13 @@
 
 #include <stdlib.h>
 
-static int run(meshcoll_t *h, const mc_asked_t *asked, const mc_pointer_t *buffer)
+static int run(meshcoll_t *h, const mc_call_args_t *asked, const mc_pointer_t *buffer)
 {
     return mc_gpu_has_kernel(&asked->args) ? mc_gpu_call_run(h, asked, buffer)
                                            : mc_staged_run(h, asked, buffer);
 }
 
-static int init(meshcoll_t *h, const mc_asked_t *asked, const mc_pointer_t *buffer,
+static int init(meshcoll_t *h, const mc_call_args_t *asked, const mc_pointer_t *buffer,
                 meshcoll_request_t **request)
 {
     return mc_gpu_has_kernel(&asked->args) ? mc_gpu_request(h, asked, buffer, request)

@@ -1,10 +1,10 @@
 #include "gpu/call/call.h"
 
 #include "gpu/launch/launch.h"
-#include "runtime/call/init.h"
-#include "runtime/handle/args.h"
-#include "runtime/request/leads.h"
-#include "runtime/request/request.h"
+#include "runtime/call/args.h"
+#include "runtime/call/call.h"
+#include "runtime/call/leads.h"
+#include "runtime/call/request.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -195,12 +195,12 @@ static int copy_in(meshcoll_t *h, const struct mc_stage *s)
 /* Calls ------------------------------------------------------------------------------------------- */
 
 /* Peers learn it, as of any call that is refused. */
-static int refuse(meshcoll_t *h, const mc_asked_t *asked, bool persistent, int status)
+static int refuse(meshcoll_t *h, const mc_call_args_t *asked, bool persistent, int status)
 {
     return mc_call_refused(h, &(mc_refused_t){asked->number, persistent, !persistent}, status);
 }
 
-static int run_on_host(meshcoll_t *h, const mc_asked_t *asked)
+static int run_on_host(meshcoll_t *h, const mc_call_args_t *asked)
 {
     meshcoll_request_t *r;
     const int status = mc_call_start(h, asked, &r);
@@ -210,9 +210,9 @@ static int run_on_host(meshcoll_t *h, const mc_asked_t *asked)
     return mc_request_tell(r);
 }
 
-int mc_staged_run(meshcoll_t *h, const mc_asked_t *asked, const mc_pointer_t *buffer)
+int mc_staged_run(meshcoll_t *h, const mc_call_args_t *asked, const mc_pointer_t *buffer)
 {
-    mc_asked_t on_host = *asked;
+    mc_call_args_t on_host = *asked;
     struct mc_stage *stage;
     on_host.given = NULL; /* or the same addresses would be taken for the host's next time */
     int status = take(h, buffer, &on_host.args, &stage);
@@ -228,11 +228,11 @@ int mc_staged_run(meshcoll_t *h, const mc_asked_t *asked, const mc_pointer_t *bu
 
 /* Persistent requests ----------------------------------------------------------------------------- */
 
-static int before(meshcoll_request_t *r)
+static int start(meshcoll_request_t *r)
 {
     return copy_in(r->mesh, r->stage);
 }
-static int after(meshcoll_request_t *r)
+static int end(meshcoll_request_t *r)
 {
     return copy(r->stage, false);
 }
@@ -242,24 +242,24 @@ static void release(meshcoll_request_t *r)
     mc_request_destroy(r);
 }
 
-int mc_staged_init(meshcoll_t *h, const mc_asked_t *asked, const mc_pointer_t *buffer,
+static const mc_request_kind_t kind = {.start = start, .end = end, .release = release};
+
+int mc_staged_init(meshcoll_t *h, const mc_call_args_t *asked, const mc_pointer_t *buffer,
                    meshcoll_request_t **request)
 {
-    mc_asked_t on_host = *asked;
+    mc_call_args_t on_host = *asked;
     struct mc_stage *stage;
     int status = take(h, buffer, &on_host.args, &stage);
     if (status)
         return refuse(h, asked, true, status);
-    status = mc_init_checked(h, &on_host, request);
+    status = mc_call_persist(h, &on_host, request);
     if (status) {
         free_stage(stage);
         return status;
     }
     meshcoll_request_t *const r = *request;
     r->stage = stage;
-    r->before = before;
-    r->after = after;
-    r->release = release;
+    r->kind = &kind;
     return MESHCOLL_OK;
 }
 

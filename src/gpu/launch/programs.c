@@ -5,8 +5,8 @@
 #include "gpu/launch/tracks.h"
 #include "gpu/mesh/gpu.h"
 #include "gpu/mesh/signals.h"
-#include "runtime/handle/args.h"
-#include "runtime/request/request.h"
+#include "runtime/call/args.h"
+#include "runtime/call/request.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -119,7 +119,7 @@ typedef struct {
     meshcoll_t *mesh;
     const meshcoll_args_t *args;
     const mc_strategy_t *strategy;
-    const mc_passing_t *passing;
+    const mc_forwarded_t *forwarded;
     const mc_gpu_window_t *window;
     bool by_comm;
     mc_plan_t *plan;
@@ -201,7 +201,7 @@ static int check_passing(const making_t *m)
 {
     const mc_strategy_t *const s = m->strategy;
     const int32_t pairwise = mc_algorithm_find(MESHCOLL_ALLTOALL, "pairwise", strlen("pairwise"));
-    if (!m->args->in_counts || m->passing || s->n_phases == 0 ||
+    if (!m->args->in_counts || m->forwarded || s->n_phases == 0 ||
         (s->n_phases == 1 && s->phase[0].algorithm == pairwise))
         return MESHCOLL_OK;
     return mc_fail(MESHCOLL_ERR_UNSUPPORTED,
@@ -331,7 +331,7 @@ static int lower(making_t *m, mc_gpu_program_t *p)
         status = check_passing(m);
     if (!status)
         status = measure(m);
-    operands.passing = m->passing;
+    operands.forwarded = m->forwarded;
     if (!status)
         status = mc_args_own_counts(m->mesh, m->args, &operands);
     if (!status)
@@ -522,7 +522,7 @@ static int make(making_t *m, mc_gpu_program_t *p)
 }
 
 int mc_gpu_program(meshcoll_t *h, const meshcoll_args_t *a, const mc_ranked_t *choice,
-                   const mc_passing_t *passing, mc_gpu_program_t **program)
+                   const mc_forwarded_t *forwarded, mc_gpu_program_t **program)
 {
     mc_gpu_t *const gpu = h->gpu;
     const mc_gpu_window_t *const window = mc_gpu_window(h, a);
@@ -535,7 +535,7 @@ int mc_gpu_program(meshcoll_t *h, const meshcoll_args_t *a, const mc_ranked_t *c
     making_t m = {.mesh = h,
                   .args = a,
                   .strategy = &choice->strategy,
-                  .passing = passing,
+                  .forwarded = forwarded,
                   .window = window,
                   .by_comm = mc_plans_by_comm(h, a),
                   .tracks = mc_gpu_tracks(&choice->strategy, &h->mesh, gpu->arena.layout.blocks)};

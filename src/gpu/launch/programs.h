@@ -41,11 +41,11 @@ typedef struct mc_gpu_program {
     bool captured;              /* a graph may launch it at any time */
 } mc_gpu_program_t;
 
-/* Finds or makes the program of checked arguments. `passing`: of the blocks of an alltoallv that pass
+/* Finds or makes the program of checked arguments. `forwarded`: of the blocks of an alltoallv that pass
  * through this rank; NULL: not known. The context is current. ERR_UNSUPPORTED: all ranks find so;
  * ERR_DEVICE, ERR_NO_MEMORY. */
 int mc_gpu_program(meshcoll_t *h, const meshcoll_args_t *args, const mc_ranked_t *choice,
-                   const mc_passing_t *passing, mc_gpu_program_t **program);
+                   const mc_forwarded_t *forwarded, mc_gpu_program_t **program);
 /* That of a report; NULL: it is gone. */
 const mc_gpu_program_t *mc_gpu_program_find(const mc_gpu_t *gpu, uint32_t number);
 

@@ -1,7 +1,7 @@
 #include "gpu/mesh/gpu.h"
 
 #include "compose/algorithms/placement.h"
-#include "runtime/handle/args.h"
+#include "runtime/call/args.h"
 
 #include <stdlib.h>
 

@@ -1,9 +1,9 @@
 #include "gpu/mesh/meeting.h"
 
 #include "compose/planner/planner.h"
+#include "runtime/call/cache.h"
 #include "runtime/connect/connections.h"
 #include "runtime/progress/failure.h"
-#include "runtime/request/cache.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* What a mesh is, its settings, and its abort. */
 #include "job/monitor/monitor.h"
+#include "runtime/call/cache.h"
 #include "runtime/diagnose/limits.h"
 #include "runtime/progress/callback.h"
 #include "runtime/progress/failure.h"
-#include "runtime/request/cache.h"
 
 static int no_mesh(const char *function)
 {

@@ -196,7 +196,7 @@ static int fill_blocks(mc_binding_t *b, const mc_operands_t *o)
         status = mc_blocks_fill(layout, b->block_of, o->out_counts, o->count, o->out_displs,
                                 &b->blocks[MC_OUT]);
     return status ? status
-                  : mc_blocks_fill_scratch(b->plan, o->passing, o->count, &b->blocks[MC_SCRATCH]);
+                  : mc_blocks_fill_scratch(b->plan, o->forwarded, o->count, &b->blocks[MC_SCRATCH]);
 }
 
 /* Elements of OUT that hold results; for blocks of unequal sizes `count` is the sum of all. */

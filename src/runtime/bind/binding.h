@@ -48,11 +48,11 @@ int mc_blocks_fill(const mc_layout_t *layout, const int32_t *block_of, const siz
 typedef struct {
     const size_t *count, *before;
     uint32_t first, n;
-} mc_passing_t;
+} mc_forwarded_t;
 
-/* Fills only `before`, over the chunks of SCRATCH in use: from `passing`; without it, where some
+/* Fills only `before`, over the chunks of SCRATCH in use: from `forwarded`; without it, where some
  * pairs are empty, with `count` elements for each of the others; else empties `blocks`. */
-int mc_blocks_fill_scratch(const mc_plan_t *plan, const mc_passing_t *passing, size_t count,
+int mc_blocks_fill_scratch(const mc_plan_t *plan, const mc_forwarded_t *forwarded, size_t count,
                            mc_blocks_t *blocks);
 void mc_blocks_free(mc_blocks_t *blocks);
 
@@ -84,7 +84,7 @@ typedef struct {
      * block its count is this rank's. displs NULL: back to back. Counts NULL: all are `count`.
      * Read when the binding is measured, not later. */
     const size_t *in_counts, *in_displs, *out_counts, *out_displs;
-    const mc_passing_t *passing; /* NULL: blocks of SCRATCH are as OUT's */
+    const mc_forwarded_t *forwarded; /* NULL: blocks of SCRATCH are as OUT's */
 } mc_operands_t;
 
 /* A step's bytes: spans [at, at + n) of `from` (what it reads) and of `to` (what it writes). If

@@ -70,26 +70,26 @@ static uint32_t in_one_segment(const mc_plan_t *plan, uint32_t chunk)
 }
 
 /* Elements, over all segments, of the block that `chunk` holds a piece of. */
-static size_t count_passing(const mc_plan_t *plan, const mc_passing_t *passing, size_t count,
+static size_t count_passing(const mc_plan_t *plan, const mc_forwarded_t *forwarded, size_t count,
                             uint32_t chunk)
 {
-    if (!passing)
+    if (!forwarded)
         return mc_plan_absent(plan, MC_SCRATCH, chunk) ? 0 : count;
-    const uint32_t at = in_one_segment(plan, chunk) - passing->first;
-    if (at >= passing->n)
+    const uint32_t at = in_one_segment(plan, chunk) - forwarded->first;
+    if (at >= forwarded->n)
         return 0;
-    if (!passing->before)
-        return passing->count[at];
-    const bool empty = passing->before[at] == passing->before[at + 1];
-    return empty ? 0 : passing->count[passing->before[at]];
+    if (!forwarded->before)
+        return forwarded->count[at];
+    const bool empty = forwarded->before[at] == forwarded->before[at + 1];
+    return empty ? 0 : forwarded->count[forwarded->before[at]];
 }
 
-int mc_blocks_fill_scratch(const mc_plan_t *plan, const mc_passing_t *passing, size_t count,
+int mc_blocks_fill_scratch(const mc_plan_t *plan, const mc_forwarded_t *forwarded, size_t count,
                            mc_blocks_t *blocks)
 {
     size_t *memory = blocks->memory;
     *blocks = (mc_blocks_t){.memory = memory};
-    if (!passing && !plan->empty)
+    if (!forwarded && !plan->empty)
         return MESHCOLL_OK;
     if (!memory)
         memory = malloc(((size_t)plan->n_scratch + 1) * sizeof *memory);
@@ -99,7 +99,7 @@ int mc_blocks_fill_scratch(const mc_plan_t *plan, const mc_passing_t *passing, s
     memory[0] = 0;
     for (uint32_t i = 0; i < plan->n_scratch; i++) {
         const uint32_t chunk = plan->scratch_first + i;
-        const size_t all = count_passing(plan, passing, count, chunk);
+        const size_t all = count_passing(plan, forwarded, count, chunk);
         memory[i + 1] = memory[i] + mc_even_part(all, plan->layout.segments,
                                                  mc_plan_segment(plan, MC_SCRATCH, chunk));
     }

@@ -1,16 +1,42 @@
-#include "runtime/call/group.h"
+/*
+ * A group: calls that are collected, then started together, with small ones packed into fewer.
+ *
+ * Calls of the same collective, datatype, operation and root are packed where the link model says
+ * that it is cheaper. Concurrent with others, a small call costs the gaps between its messages
+ * (link.h), because latencies overlap; packed, it costs two copies through memory. So a call is
+ * packed when copying its bytes in and out takes less time than the messages of the smallest call
+ * of its kind, with the gap in place of alpha. The decision depends only on arguments that are the
+ * same on all ranks, so that all ranks pack the same calls.
+ */
+#include "runtime/call/call.h"
 
 #include "compose/planner/planner.h"
-#include "runtime/check/kinds.h"
-#include "runtime/handle/args.h"
+#include "runtime/call/args.h"
+#include "runtime/call/cache.h"
+#include "runtime/call/numbers.h"
 #include "runtime/progress/callback.h"
 #include "runtime/progress/failure.h"
 #include "runtime/progress/threads.h"
-#include "runtime/request/cache.h"
-#include "runtime/request/numbers.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+typedef struct {
+    mc_call_args_t asked;
+    uint32_t next; /* index of the next member packed with it; 0: none */
+    bool begun;
+} mc_member_t;
+
+typedef struct mc_group {
+    mc_member_t *member;
+    uint32_t n, capacity;
+    int failed; /* the first status of a refused call */
+    /* the started requests, and the first member of each */
+    meshcoll_request_t **request;
+    uint32_t *first;
+    uint32_t n_requests;
+    uint32_t number; /* of its comparison, where calls are compared */
+} mc_group_t;
 
 /* Opening and collecting ------------------------------------------------------------------------- */
 
@@ -27,7 +53,7 @@ static int open_group(meshcoll_t *h)
     if (h->hooks.group_opened)
         h->group->number = h->hooks.group_opened(h);
     h->group_open = true;
-    h->n_special++;
+    h->n_restricted++;
     return MESHCOLL_OK;
 }
 
@@ -73,7 +99,7 @@ static int reserve(mc_group_t *g)
 int mc_group_add(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier)
 {
     mc_group_t *const g = h->group;
-    mc_asked_t asked = {.is_barrier = is_barrier};
+    mc_call_args_t asked = {.is_barrier = is_barrier};
     asked.number = mc_take_numbers(h, false, mc_call_exchanges(given));
     asked.number.check = 0; /* the group's end compares it */
     int status = mc_failure_check(h);
@@ -113,11 +139,16 @@ void mc_group_drop(meshcoll_t *h)
     const int status =
         mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_destroy: the group was not ended");
     h->group_open = false;
-    h->n_special--;
+    h->n_restricted--;
     if (h->hooks.group_ends)
         (void)mc_failure_refused(h, g->number, false, status);
     else if (!g->failed && g->n > 0)
         (void)mc_group_refuse(h, 0, status);
+}
+
+uint32_t mc_group_calls(const meshcoll_t *h)
+{
+    return h->group->n;
 }
 
 void mc_group_free(meshcoll_t *h)
@@ -250,7 +281,7 @@ static bool is_roots(const meshcoll_t *h, const meshcoll_args_t *a, mc_placement
 }
 
 /* Makes one call of the chain, over a staging buffer. */
-static int pack(meshcoll_t *h, uint32_t first, mc_asked_t *packed)
+static int pack(meshcoll_t *h, uint32_t first, mc_call_args_t *packed)
 {
     const mc_group_t *const g = h->group;
     meshcoll_args_t *const a = &packed->args;
@@ -288,7 +319,7 @@ static void unpack(const meshcoll_t *h, uint32_t first, const meshcoll_request_t
 static int begin(meshcoll_t *h, uint32_t i)
 {
     mc_group_t *const g = h->group;
-    mc_asked_t asked = g->member[i].asked;
+    mc_call_args_t asked = g->member[i].asked;
     if (g->member[i].next) {
         const int status = pack(h, i, &asked);
         if (status)
@@ -324,7 +355,7 @@ static int close_group(meshcoll_t *h)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                        "meshcoll_group_end: no group is open on this mesh");
     h->group_open = false;
-    h->n_special--;
+    h->n_restricted--;
     g->n_requests = 0;
     int status =
         h->hooks.group_ends && !h->job->failure.status ? h->hooks.group_ends(h) : MESHCOLL_OK;

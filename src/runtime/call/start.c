@@ -1,18 +1,20 @@
-#include "runtime/call/start.h"
+#include "runtime/call/call.h"
 
-#include "runtime/check/passing.h"
+#include "runtime/call/args.h"
+#include "runtime/call/cache.h"
+#include "runtime/call/counts.h"
+#include "runtime/call/leads.h"
+#include "runtime/call/numbers.h"
 #include "runtime/handle/digest.h"
+#include "runtime/progress/callback.h"
 #include "runtime/progress/failure.h"
-#include "runtime/request/cache.h"
-#include "runtime/request/leads.h"
-#include "runtime/request/numbers.h"
 
 /* Binds a request to a call's arguments, and for an alltoallv to the sizes of the blocks that pass
  * this rank. */
-static int bind(const mc_asked_t *asked, meshcoll_request_t *r)
+static int bind(const mc_call_args_t *asked, meshcoll_request_t *r)
 {
     const meshcoll_args_t *const a = &asked->args;
-    return a->in_counts ? mc_passing_bind(r, a, asked->number.counts) : mc_cache_bind(r, a, NULL);
+    return a->in_counts ? mc_counts_bind(r, a, asked->number.counts) : mc_cache_bind(r, a, NULL);
 }
 
 /* Starts a request whose binding returned `status`. */
@@ -31,7 +33,7 @@ static int start(meshcoll_request_t *r, int status, meshcoll_request_t **request
 /* Calls that were made before -------------------------------------------------------------------- */
 
 /* Of what kind calls like this find their request bound, if at all. */
-static uint64_t kind_of(const meshcoll_t *h, const mc_asked_t *asked)
+static uint64_t kind_of(const meshcoll_t *h, const mc_call_args_t *asked)
 {
     const meshcoll_args_t *const a = asked->given;
     return a && !h->checks && !h->explain ? mc_cache_kind(a, asked->is_barrier) : MC_KIND_ONCE;
@@ -63,7 +65,7 @@ int mc_call_start_bound(meshcoll_t *h, meshcoll_request_t *r, const meshcoll_arg
     return start(r, stays ? MESHCOLL_OK : move(r, given), request);
 }
 
-int mc_call_start(meshcoll_t *h, const mc_asked_t *asked, meshcoll_request_t **request)
+int mc_call_start(meshcoll_t *h, const mc_call_args_t *asked, meshcoll_request_t **request)
 {
     const meshcoll_args_t *const a = &asked->args;
     const uint64_t kind = kind_of(h, asked);
@@ -96,4 +98,125 @@ int mc_call_start(meshcoll_t *h, const mc_asked_t *asked, meshcoll_request_t **r
     else if (kind != MC_KIND_ONCE)
         mc_cache_note(r, asked->given, kind, mc_lead_bytes(h, a));
     return start(r, status, request);
+}
+
+/* Persistent requests ----------------------------------------------------------------------------- */
+
+static int bind_own(meshcoll_request_t *r, const meshcoll_args_t *a, uint32_t counts)
+{
+    mc_operands_t operands = mc_operands_of(a);
+    if (!r->plan)
+        return MESHCOLL_OK;
+    if (a->in_counts)
+        return mc_counts_bind(r, a, counts);
+    int status = mc_args_own_counts(r->mesh, a, &operands);
+    if (!status)
+        status = mc_request_bind(r, &operands);
+    if (!status)
+        mc_huge_pages(&r->executor);
+    return status;
+}
+
+/* Of a call that is refused before it is compared. */
+static int refuse(meshcoll_t *h, mc_numbers_t number, int status)
+{
+    return mc_call_refused(h, &(mc_refused_t){number, true, false}, status);
+}
+
+int mc_call_persist(meshcoll_t *h, const mc_call_args_t *asked, meshcoll_request_t **request)
+{
+    const meshcoll_args_t *const a = &asked->args;
+    const bool is_barrier = asked->is_barrier;
+    const mc_numbers_t number = asked->number;
+    mc_ranked_t best;
+    meshcoll_request_t *r;
+    int status = mc_cache_choose(h, a, is_barrier, &best);
+    if (status)
+        return refuse(h, number, status);
+    const mc_description_t call = {
+        .args = a, .strategy = &best.strategy, .number = number.own, .is_barrier = is_barrier};
+    h->making = &call;
+    status = mc_request_create(h, a, &best, &r);
+    h->making = NULL;
+    if (status)
+        return refuse(h, number, status);
+    r->persistent = true;
+    r->operation = number.own;
+    mc_request_sign(r, mc_digest_of(h, a, is_barrier));
+    r->workspace = &r->own;
+    status = mc_lead_persistent(r, a);
+    if (!status && h->hooks.compare)
+        status = h->hooks.compare(r, &call, number.check);
+    if (!status && !r->why)
+        status = bind_own(r, a, number.counts);
+    if (status) {
+        status = mc_lead_refused(h, number.own, true, status);
+        mc_request_drop(r);
+        return status;
+    }
+    *request = r;
+    return MESHCOLL_OK;
+}
+
+/* A run may be complete as soon as it has started. */
+__attribute__((noinline)) static void notify_complete(meshcoll_request_t *r, int status)
+{
+    if (!status && !r->running)
+        mc_callback_due(r);
+}
+
+/* May a run of a persistent request start? Not `running`: that depends on the progress of other ranks, so that ranks
+ * would disagree on which starts are refused. */
+static int check_start(const meshcoll_request_t *r)
+{
+    if (r->program)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "meshcoll_start: the request's buffers are device memory: start it by "
+                       "meshcoll_enqueue_request, in a stream");
+    if (r->kind->start && mc_callback_check("meshcoll_start of a request on device memory"))
+        return MESHCOLL_ERR_INVALID_ARG;
+    return r->active ? mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                               "meshcoll_start: the request was started before, "
+                               "and that run has not been waited for: wait first")
+                     : MESHCOLL_OK;
+}
+
+static int refuse_start(meshcoll_t *h, meshcoll_request_t *r, int status)
+{
+    const int broken = mc_failure_check(h);
+    if (broken)
+        return broken;
+    return r->own_lead ? mc_failure_refused_start(r, status)
+                       : mc_failure_refused(h, r->operation, true, status);
+}
+
+static int start_own(meshcoll_t *h, meshcoll_request_t *r)
+{
+    mc_lead_t *const lead = r->own_lead; /* NULL: of a program, which is not started here */
+    if (lead)
+        lead->n_starts++;
+    const int status = check_start(r);
+    if (status)
+        return refuse_start(h, r, status);
+    if ((lead->left -= r->bytes) < 0)
+        mc_lead_throttle(h, lead, r->bytes, r);
+    return mc_request_start(r);
+}
+
+int meshcoll_start(meshcoll_request_t *request)
+{
+    if (!request)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_start: request is NULL");
+    if (!request->mesh)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_start: the request's mesh is destroyed");
+    if (!request->persistent)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "meshcoll_start: only a persistent request can be started: make one by "
+                       "meshcoll_init or, for example, meshcoll_allreduce_init");
+    meshcoll_t *const h = request->mesh;
+    mc_lock(h);
+    const int status = start_own(h, request);
+    if (request->callback)
+        notify_complete(request, status);
+    return mc_leave(h, status);
 }

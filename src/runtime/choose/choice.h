@@ -3,7 +3,7 @@
  *
  * A choice is a function of its key, the mesh, its links and what is forced for the mesh. These are equal on all ranks,
  * so that ranks choose alike without communication. Nothing else enters: no time, no buffers, no choices made before,
- * and not what the cache of calls holds (request/cache.h). So ranks may cache, forget and repeat choices in any order.
+ * and not what the cache of calls holds (call/cache.h). So ranks may cache, forget and repeat choices in any order.
  */
 #ifndef MC_RUNTIME_CHOICE_H
 #define MC_RUNTIME_CHOICE_H

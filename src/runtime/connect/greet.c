@@ -1,6 +1,6 @@
 #include "runtime/connect/greet.h"
 
-#include "runtime/execute/flush.h"
+#include "runtime/execute/executor.h"
 #include "runtime/handle/request.h"
 #include "runtime/progress/busy.h"
 #include "runtime/progress/callback.h"
@@ -160,7 +160,7 @@ static int begin_flush(mc_job_t *job, mc_transport_t *t)
 /* Does another request send, flush, or wait for its greetings? A flush completes only after the sends of these
  * requests, and after its bytes have reached all peers of the transport, of which some may make no progress until
  * these requests are complete: waiting for the flush could deadlock. So it is dropped after a number of polls
- * without an event (the rule of flush.h). */
+ * without an event (the rule of mc_flush_poll). */
 static bool others_run(const mc_job_t *job)
 {
     for (const meshcoll_request_t *r = mc_request_in_flight(job->requests.running.first); r;
@@ -231,6 +231,8 @@ static int advance(meshcoll_request_t *r)
     return job->connections.greeter->first ? MESHCOLL_IN_PROGRESS : MESHCOLL_OK;
 }
 
+static const mc_request_kind_t kind = {.advance = advance};
+
 static int open_greeter(meshcoll_t *h)
 {
     mc_job_t *const job = h->job;
@@ -239,7 +241,7 @@ static int open_greeter(meshcoll_t *h)
         return mc_fail_memory("greeting new connections");
     meshcoll_request_t *const r = &job->connections.greeter->request;
     r->mesh = h;
-    r->advance = advance;
+    r->kind = &kind;
     r->executor.state = MC_PENDING;
     return MESHCOLL_OK;
 }

@@ -1,12 +1,12 @@
 #include "runtime/create/open.h"
 
+#include "runtime/call/leads.h"
+#include "runtime/call/request.h"
 #include "runtime/diagnose/diagnose.h"
 #include "runtime/diagnose/limits.h"
 #include "runtime/jobs/jobs.h"
 #include "runtime/progress/failure.h"
 #include "runtime/progress/progress_thread.h"
-#include "runtime/request/leads.h"
-#include "runtime/request/request.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +47,6 @@ static int open_shared(const mc_mesh_t *mesh, int32_t rank, const mc_settings_t 
     j->device = mc_gpu_ops();
     j->mesh = *mesh;
     j->failure.alarm = &mc_no_alarm;
-    j->ended = mc_request_ended;
     int status = mc_diagnose_open_job(j);
     if (!status)
         status = mc_threads_open(j, settings);

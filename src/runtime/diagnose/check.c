@@ -1,12 +1,12 @@
 #include "runtime/diagnose/check.h"
 
-#include "runtime/check/passing.h"
+#include "runtime/call/cache.h"
+#include "runtime/call/counts.h"
+#include "runtime/call/leads.h"
+#include "runtime/call/numbers.h"
 #include "runtime/connect/connections.h"
 #include "runtime/progress/failure.h"
 #include "runtime/progress/wait.h"
-#include "runtime/request/cache.h"
-#include "runtime/request/leads.h"
-#include "runtime/request/numbers.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -83,22 +83,24 @@ static int compare(mc_check_t *c, int32_t n)
 
 /* The held request --------------------------------------------------------------------------------- */
 
-/* What has no plan ends with the comparison. */
-static int end_unplanned(meshcoll_request_t *r)
+/* What has no plan ends with the comparison: with the next poll. */
+static void end_unplanned(meshcoll_request_t *r, int status)
 {
-    r->advance = NULL;
-    r->executor.state = r->status_of_check ? MC_FAILED : MC_IDLE;
-    return r->status_of_check;
+    r->executor.state = status ? MC_FAILED : MC_IDLE;
+    r->executor.status = status;
+    if (!r->running)
+        return;
+    if (!status)
+        r->status = MESHCOLL_OK;
+    mc_ready_mark(&r->ready);
 }
 
 static void let_go(meshcoll_request_t *r, const mc_check_t *c)
 {
     r->check = NULL;
     r->status_of_check = c->status;
-    if (!r->plan && r->running)
-        mc_ready_mark(&r->ready);
     if (!r->plan)
-        r->advance = end_unplanned;
+        end_unplanned(r, c->status);
     mc_executor_let_go(&r->executor);
     if (c->status) {
         free(r->mismatch);
@@ -108,7 +110,7 @@ static void let_go(meshcoll_request_t *r, const mc_check_t *c)
             mc_executor_fail(&r->executor, c->status);
     }
     if (r->exchange)
-        mc_passing_checked(r);
+        mc_counts_checked(r);
     if (r->released && !r->running)
         mc_request_drop(r);
 }
@@ -121,8 +123,7 @@ static void gathered(meshcoll_request_t *x)
     c->status = x->status ? x->status : compare(c, h->mesh.size);
     c->ended = true;
     x->check = NULL;
-    x->notify = NULL;
-    x->internal = false;
+    x->kind = &mc_call_kind;
     x->released = true;
     if (h && c->of && x->status == MESHCOLL_OK)
         let_go(c->of, c);
@@ -139,6 +140,8 @@ static void gathered(meshcoll_request_t *x)
     if (!c->waited)
         free(c);
 }
+
+static const mc_request_kind_t gather_kind = {.finish = gathered, .internal = true};
 
 /* Beginning ---------------------------------------------------------------------------------------- */
 
@@ -182,8 +185,7 @@ static int begin(meshcoll_t *h, meshcoll_request_t *of, const mc_fingerprint_t *
         return mc_fail(h->job->failure.status, "%s", h->job->failure.why);
     }
     x->check = c;
-    x->internal = true;
-    x->notify = gathered;
+    x->kind = &gather_kind;
     if (of) {
         of->check = c;
         mc_executor_hold(&of->executor);

@@ -1,7 +1,7 @@
 #include "runtime/diagnose/check.h"
 
+#include "runtime/call/numbers.h"
 #include "runtime/progress/failure.h"
-#include "runtime/request/numbers.h"
 
 #include <stdlib.h>
 

@@ -113,7 +113,7 @@ static blocked_t find_pending(const mc_executor_t *x)
 
 /* Finds the first step in program order that is not complete. All steps before it are, so it depends on no step of
  * this rank: it is at work, or its message waits for the peer. Plans complete where every rank takes its steps one
- * after another in program order (pace/pace.h), so these waits form no circle within a collective. */
+ * after another in program order (execute/pace.h), so these waits form no circle within a collective. */
 static blocked_t find_blocked(const mc_executor_t *x)
 {
     if (x->state == MC_RUNNING)
@@ -262,8 +262,8 @@ void mc_wait_describe(const meshcoll_request_t *r, mc_wait_t *wait)
                         .root = -1,
                         .mesh = mc_wait_part(r->mesh)};
     snprintf(wait->mesh_text, sizeof wait->mesh_text, "%.*s", MC_WAIT_MESH - 1, r->mesh->text);
-    if (r->describe) {
-        r->describe(r, wait);
+    if (r->kind->describe) {
+        r->kind->describe(r, wait);
         mc_wait_set_job_peer(r->mesh, wait->peer < 0 ? -1 : mc_job_rank(r->mesh, wait->peer), wait);
     } else {
         describe_run(r, wait);

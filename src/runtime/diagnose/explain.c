@@ -1,7 +1,7 @@
 /* Explain: its setting, and the samples of each run. */
 #include "runtime/diagnose/explain.h"
 
-#include "runtime/handle/args.h"
+#include "runtime/call/args.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -23,7 +23,7 @@ void mc_waits_break(const mc_job_t *job);
 /* Greetings serve other requests, which name the connection that they wait for. */
 static inline bool mc_waits_are_of(const meshcoll_request_t *r)
 {
-    return (r->plan || r->describe) && r->status == MESHCOLL_IN_PROGRESS;
+    return (r->plan || r->kind->describe) && r->status == MESHCOLL_IN_PROGRESS;
 }
 
 #endif

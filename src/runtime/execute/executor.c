@@ -1,7 +1,6 @@
 #include "runtime/execute/executor.h"
 
-#include "runtime/execute/flush.h"
-#include "runtime/pace/pace.h"
+#include "runtime/execute/pace.h"
 
 #include <string.h>
 

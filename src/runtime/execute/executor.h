@@ -13,8 +13,8 @@
 #ifndef MC_RUNTIME_EXECUTOR_H
 #define MC_RUNTIME_EXECUTOR_H
 
+#include "runtime/execute/state.h"
 #include "runtime/execute/timeline.h"
-#include "runtime/state/state.h"
 
 /* Connections by plan->peer, and the counters that their bytes are added to. */
 typedef struct {
@@ -79,5 +79,36 @@ static inline bool mc_executor_has_work(const mc_executor_t *x)
 {
     return x->finished.first || x->credits.first || x->n_heap > 0;
 }
+
+/* Of the plan's sends, properties that let a transport move a message other than by the receiver's pull: a multicast
+ * that is written once for all receivers, or a push to a receiver that has at least as much to do as the sender. Sets
+ * `message` of each (mc_message_t). `more`: sends of the same chunks that follow, before anything is written to them
+ * and with no other send between. `pushed`: to a root that reduces, whose senders only wait; where ranks share cores
+ * also in reduce-scatters, in allreduces and to a root that gathers from several. `mutual`: in phases in which all
+ * ranks send. */
+void mc_hints_find(const mc_plan_t *plan, bool oversubscribed, mc_task_t *task);
+
+/* The end of a run: whatever its transports have accepted goes out before the run counts as complete, as the caller
+ * may compute without progress afterwards.
+ *
+ * A flush waits for everything sent through its transport, including messages of other requests to receivers that are
+ * not there yet; if those wait for this request, waiting for the flush would deadlock. So while others run, a flush is
+ * given up after so many polls without an event: those of a waiting rank before it sleeps, and a few sleeps, in which
+ * the wire drains. */
+enum { MC_FLUSH_SLEEPS = 4 };
+/* Starts to flush the ports of an executor that flushes; adds the flushes in flight to n_left, which is 0. */
+void mc_flush_start(mc_executor_t *x);
+/* Polls them. */
+void mc_flush_poll(mc_executor_t *x);
+/* Of a failed run: drops them. */
+void mc_flush_drop(mc_executor_t *x);
+
+/* Asks the kernel to move the bytes that a bound executor accesses into huge pages (MADV_COLLAPSE, Linux 6.1), where
+ * peers read them through the kernel: it looks up every page of another process's memory that it copies. Contents are
+ * preserved. Only huge pages that lie entirely within a buffer are affected, so that neighbouring memory is not. The
+ * time it takes (docs/lab-notes/constants.md) pays off for requests that are started often. Best effort: nothing changes
+ * where huge pages are not available, or excluded by madvise(MADV_NOHUGEPAGE) for a buffer, prctl(PR_SET_THP_DISABLE)
+ * for a process, or `never` in /sys/kernel/mm/transparent_hugepage/enabled for a machine. */
+void mc_huge_pages(const mc_executor_t *x);
 
 #endif

@@ -2,8 +2,7 @@
  * binding. */
 #include "runtime/execute/executor.h"
 
-#include "runtime/execute/hints.h"
-#include "runtime/pace/pace.h"
+#include "runtime/execute/pace.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "runtime/execute/flush.h"
+#include "runtime/execute/executor.h"
 
 void mc_flush_start(mc_executor_t *x)
 {

@@ -1,4 +1,4 @@
-#include "runtime/execute/hints.h"
+#include "runtime/execute/executor.h"
 
 #include "compose/algorithms/placement.h"
 

@@ -9,7 +9,7 @@
 #include "runtime/handle/job.h"
 #include "runtime/handle/lead.h"
 
-/* The requests that serve calls (request/cache.h). CACHED: so many are kept; more where more serve calls at once. STEPS:
+/* The requests that serve calls (call/cache.h). CACHED: so many are kept; more where more serve calls at once. STEPS:
  * of all that are kept, up to which calls of one strategy have requests of their own; MOST_STEPS: up to which they stay
  * after having served at once. A step takes some 180 bytes with its plan (docs/bench.md). LOOKS: at most so many are
  * looked at for a call. */
@@ -74,16 +74,14 @@ struct meshcoll {
     mc_lead_t lead; /* of its calls */
     /* By number: n_calls at that time, the number and the digest, of the last calls. Atomic as n_calls is. */
     _Atomic uint64_t made[MC_MADE_CALLS];
-    bool keeps_context; /* as messages of a refused start may lie here: it is not used again */
-    /* Called where a count leaves less than nothing of an epoch; `r` runs the call (request/leads.h). */
-    void (*pay)(meshcoll_t *mesh, mc_lead_t *lead, int64_t bytes, meshcoll_request_t *r);
-    uint32_t n_barriers;                /* of leads, that are not complete */
+    bool keeps_context;  /* as messages of a refused start may lie here: it is not used again */
+    uint32_t n_barriers; /* of leads, that are not complete */
     meshcoll_request_t *spare_barrier;  /* of leads, that run no more */
     meshcoll_request_t *all;            /* list of all requests */
     mc_workspace_t *spare, *last_spare; /* free workspaces, a queue */
     struct mc_group *group;       /* the calls being collected; NULL: no group was opened yet */
     bool group_open;              /* a group is open */
-    uint32_t n_special;           /* an open group, and requests whose callbacks are not over */
+    uint32_t n_restricted;        /* an open group, and requests whose callbacks are not over */
     mc_hook_t hook;               /* run by calls that wait; function is NULL: none */
     int32_t arrived;              /* the buffer of barriers */
     size_t *own_counts;           /* see mc_args_own_counts; NULL: none yet */

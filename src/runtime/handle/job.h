@@ -103,9 +103,7 @@ struct mc_job {
     struct mc_serve *serve;     /* tells meshcoll status; NULL: does not */
     mc_peer_query_t query;      /* rank is NULL: other ranks cannot be asked */
 
-    void (*ended)(
-        meshcoll_request_t *request); /* called for a request that has just left `requests` */
-    struct mc_threads *threads;       /* NULL: one thread at a time, no lock */
+    struct mc_threads *threads; /* NULL: one thread at a time, no lock */
 
     struct mc_talk *talk;                  /* where headers arrive; NULL: nobody listens yet */
     uint32_t (*move_messages)(mc_job_t *); /* after each poll; NULL: none so far */

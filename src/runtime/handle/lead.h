@@ -26,19 +26,19 @@
 
 /* Three epochs are to take less than 64 MiB, also of messages that take twice their bytes as nobody expects
  * them yet; what a barrier every 8 MiB costs: docs/lab-notes/constants.md. LEAST: a message that nobody expects
- * yet takes one or two pages, however short it is. SHUT is more than any sum of calls. */
-#define MC_LEAD_EPOCH (INT64_C(8) << 20)
-#define MC_LEAD_LEAST (INT64_C(4) << 10)
-#define MC_LEAD_SHUT  (INT64_C(1) << 60)
+ * yet takes one or two pages, however short it is. BLOCKED is more than any sum of calls. */
+#define MC_LEAD_EPOCH   (INT64_C(8) << 20)
+#define MC_LEAD_LEAST   (INT64_C(4) << 10)
+#define MC_LEAD_BLOCKED (INT64_C(1) << 60)
 /* Odd, so that no digest is lost. */
 #define MC_LEAD_FACTOR UINT64_C(0x9e3779b97f4a7c15)
 #define MC_LEAD_MOST   (INT64_C(1) << 50) /* one call counts as this at most */
 
 typedef struct mc_lead {
-    /* Bytes of the present epoch that are left; less by SHUT while its runs must wait. So one
+    /* Bytes of the present epoch that are left; less by BLOCKED while its runs must wait. So one
      * comparison tells a call that it has nothing to do. */
     int64_t left;
-    bool shut;
+    bool blocked;
     uint32_t epoch;  /* the present one, from 0 on; both wrap */
     uint32_t synced; /* the barriers of the epochs below are complete */
     uint32_t needed; /* what `synced` must reach before runs of the present epoch start */
@@ -55,9 +55,9 @@ typedef struct mc_lead {
  * begun, for the epoch before. */
 static inline bool mc_lead_count(mc_lead_t *l, int64_t bytes)
 {
-    if (l->shut)
-        l->left += MC_LEAD_SHUT;
-    l->shut = false;
+    if (l->blocked)
+        l->left += MC_LEAD_BLOCKED;
+    l->blocked = false;
     if (l->left >= 0)
         return false;
     l->needed = l->epoch++;
@@ -80,7 +80,7 @@ static inline bool mc_lead_differs(const int64_t both[2])
 /* A call was refused: the next one begins an epoch, whose runs wait for the barrier before it. */
 static inline void mc_lead_refuse(mc_lead_t *l)
 {
-    l->left = l->shut ? -MC_LEAD_SHUT - 1 : -1;
+    l->left = l->blocked ? -MC_LEAD_BLOCKED - 1 : -1;
 }
 static inline bool mc_lead_is_refused(const mc_lead_t *l)
 {
@@ -90,11 +90,11 @@ static inline bool mc_lead_is_refused(const mc_lead_t *l)
 /* After each count and each barrier: may runs of the present epoch start? */
 static inline bool mc_lead_settle(mc_lead_t *l)
 {
-    const bool shut = (int32_t)(l->synced - l->needed) < 0;
-    if (shut != l->shut)
-        l->left += shut ? -MC_LEAD_SHUT : MC_LEAD_SHUT;
-    l->shut = shut;
-    return !shut;
+    const bool blocked = (int32_t)(l->synced - l->needed) < 0;
+    if (blocked != l->blocked)
+        l->left += blocked ? -MC_LEAD_BLOCKED : MC_LEAD_BLOCKED;
+    l->blocked = blocked;
+    return !blocked;
 }
 
 /* Frees that of a persistent request; NULL is allowed. */

@@ -7,7 +7,7 @@
 
 struct mc_wait;
 
-/* Of a request in the cache of calls (request/cache.h): the call that it is bound to, and its place. */
+/* Of a request in the cache of calls (call/cache.h): the call that it is bound to, and its place. */
 typedef struct {
     uint64_t kind; /* of the call: mc_cache_kind; ONCE: none finds it */
     size_t count;
@@ -31,7 +31,21 @@ typedef struct {
     bool differs;   /* there was a message of another call (diagnose/differ.h) */
 } mc_watched_t;
 
+/* What kinds of requests differ in; NULL: as runs of plans do. Each kind is one constant. */
+typedef struct {
+    int (*start)(meshcoll_request_t *r); /* before a run starts */
+    /* Progresses what is not a plan's run, at each poll, while executor.state is PENDING. */
+    int (*advance)(meshcoll_request_t *r);
+    int (*end)(meshcoll_request_t *r);     /* a run has ended well; before anybody learns of it */
+    void (*finish)(meshcoll_request_t *r); /* a run has ended: calls mc_request_finish */
+    /* What it waits for; `peer` is a rank of the mesh there. */
+    void (*describe)(const meshcoll_request_t *r, struct mc_wait *wait);
+    void (*release)(meshcoll_request_t *r); /* nobody waits for it any more */
+    bool internal;                          /* runs for the library, and belongs to nobody */
+} mc_request_kind_t;
+
 struct meshcoll_request {
+    const mc_request_kind_t *kind;
     meshcoll_t *mesh;         /* NULL once the mesh is destroyed */
     meshcoll_request_t *next; /* whose callback is due after its own */
     mc_list_node_t in_flight; /* in its job's list of running requests */
@@ -55,22 +69,18 @@ struct meshcoll_request {
     bool persistent;                /* made by meshcoll_init; else it serves calls, see numbers.h */
     bool taken;                     /* serves a call at present */
     mc_cached_t cached;
-    uint64_t used; /* when it last served a call, in calls served */
-    bool running;  /* until its owner may learn that the run has ended */
-    bool active;   /* started, and its completion was not returned to the caller yet */
-    bool released; /* released by its owner, but kept because transports may still write to it */
-    /* Called when a run has ended, instead of mc_request_finish, which it calls or leaves for later;
-     * NULL: nothing more to do. */
-    void (*notify)(meshcoll_request_t *request);
-    void (*release)(meshcoll_request_t *request); /* how to release what nobody waits for */
-    int64_t limit_ms;                             /* of a run; 0: the mesh's; negative: none */
-    int status;                                   /* status of the last run */
-    const char *why; /* text of an error of this request alone; NULL: its errors end the mesh */
+    uint64_t used;    /* when it last served a call, in calls served */
+    bool running;     /* until its owner may learn that the run has ended */
+    bool active;      /* started, and its completion was not returned to the caller yet */
+    bool released;    /* released by its owner, but kept because transports may still write to it */
+    int64_t limit_ms; /* of a run; 0: the mesh's; negative: none */
+    int status;       /* status of the last run */
+    const char *why;  /* text of an error of this request alone; NULL: its errors end the mesh */
     void *
         watch; /* what a hook keeps of it, which begins with a timeline if it has a plan; NULL: nothing */
-    meshcoll_callback_t callback; /* called by the notify function mc_callback_due */
+    meshcoll_callback_t callback; /* when a run has ended; NULL: none */
     void *callback_context;
-    /* The exchange of counts that it waits for to be bound, or that it runs (check/passing.h). */
+    /* The exchange of counts that it waits for to be bound, or that it runs (call/counts.h). */
     struct mc_exchange *exchange;
     /* MESHCOLL_CHECK: the comparison that it waits for, or that it runs (diagnose/check.h). */
     struct mc_check *check;
@@ -84,18 +94,10 @@ struct meshcoll_request {
     int64_t compared[2]; /* by it: a hash of the calls made and refused, and its complement */
     uint32_t settles;    /* up to which call */
     meshcoll_request_t *next_spare; /* in the handle's list of spare barriers */
-    bool internal;                  /* runs for the library, and belongs to nobody */
     struct mc_gpu_program
         *program; /* of a persistent request on device memory, which has no plan */
-    /* Of a persistent request on device memory that runs on the host (gpu/call/call.h); else NULL. `before` a run
-     * starts, and `after` it has ended well, before anybody learns of that. */
+    /* Of a persistent request on device memory that runs on the host (gpu/call/call.h); else NULL. */
     struct mc_stage *stage;
-    int (*before)(meshcoll_request_t *request);
-    int (*after)(meshcoll_request_t *request);
-    /* How to progress what is not a plan's run, while executor.state is PENDING; else NULL. */
-    int (*advance)(meshcoll_request_t *request);
-    /* How to describe what it waits for, where it is no run of a plan; `peer` is a rank of the mesh there. */
-    void (*describe)(const meshcoll_request_t *request, struct mc_wait *wait);
     mc_watched_t watched;
 };
 

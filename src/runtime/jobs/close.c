@@ -1,7 +1,9 @@
 #include "runtime/jobs/close.h"
 
 #include "job/monitor/monitor.h"
-#include "runtime/call/group.h"
+#include "runtime/call/cache.h"
+#include "runtime/call/call.h"
+#include "runtime/call/leads.h"
 #include "runtime/connect/greet.h"
 #include "runtime/diagnose/diagnose.h"
 #include "runtime/diagnose/publish.h"
@@ -13,8 +15,6 @@
 #include "runtime/progress/callback.h"
 #include "runtime/progress/failure.h"
 #include "runtime/progress/progress_thread.h"
-#include "runtime/request/cache.h"
-#include "runtime/request/leads.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -26,11 +26,11 @@
 static void give_up_internal(meshcoll_request_t *list)
 {
     for (meshcoll_request_t *r = list; r; r = r->next_of_all)
-        if (r->running && r->internal) {
-            mc_busy_unlist(r); /* `notify` may free the lead that it waits in */
+        if (r->running && r->kind->internal) {
+            mc_busy_unlist(r); /* it may free the lead that it waits in */
             r->mesh = NULL;
             r->status = MESHCOLL_ERR_INVALID_ARG;
-            r->notify(r);
+            r->kind->finish(r);
         }
 }
 
@@ -49,7 +49,7 @@ static uint32_t give_up(meshcoll_request_t *list)
         r->mesh = NULL;
         if (r->running)
             r->status = MESHCOLL_ERR_INVALID_ARG;
-        if (r->running && r->notify)
+        if (r->running && r->callback)
             mc_callback_due(r); /* called when the mesh is gone */
         else
             mc_request_finish(r);
@@ -138,7 +138,8 @@ static void forget_group(const meshcoll_t *h, bool dropped)
 {
     if (dropped)
         mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                "meshcoll_destroy: a group was open; its %u calls were not made", h->group->n);
+                "meshcoll_destroy: a group was open; its %u calls were not made",
+                mc_group_calls(h));
 }
 
 /* One of several meshes -------------------------------------------------------------------------- */
@@ -148,7 +149,7 @@ static uint32_t count_running(const meshcoll_t *h)
 {
     uint32_t n = 0;
     for (const meshcoll_request_t *r = h->all; r; r = r->next_of_all)
-        n += r->running && !r->internal;
+        n += r->running && !r->kind->internal;
     return n;
 }
 
@@ -163,7 +164,7 @@ static bool any_runs(const meshcoll_t *h)
 /* May the transports of the job, which stay open, still use its memory? */
 static bool is_in_flight(const meshcoll_t *h)
 {
-    return h->job->failure.status || h->n_special > 0 || any_runs(h) || !mc_messages_idle(h);
+    return h->job->failure.status || h->n_restricted > 0 || any_runs(h) || !mc_messages_idle(h);
 }
 
 /* The context is free as soon as nothing is in flight in it on this rank. It stays used where the rank was refused a
@@ -268,7 +269,7 @@ static void oob_barrier(const mc_job_t *job)
 static bool any_in_callbacks(const mc_job_t *job, const meshcoll_t *from)
 {
     const meshcoll_t *h = job->meshes;
-    while (h && ((from && !mc_mesh_is_of(h, from)) || h->n_special <= (uint32_t)h->group_open))
+    while (h && ((from && !mc_mesh_is_of(h, from)) || h->n_restricted <= (uint32_t)h->group_open))
         h = h->next;
     return h;
 }
@@ -311,6 +312,9 @@ static void describe(const meshcoll_request_t *r, mc_wait_t *wait)
     wait->awaits = MC_AWAITS_ALL;
 }
 
+static const mc_request_kind_t farewell_kind = {
+    .advance = look, .describe = describe, .internal = true};
+
 /* Between two looks at the monitor: peers may still need this rank to progress. */
 static void serve_others(mc_job_t *job)
 {
@@ -324,9 +328,7 @@ static int await_monitors(meshcoll_t *mesh)
 {
     mc_job_t *const job = mesh->job;
     farewell_t f = {.request = {.mesh = mesh,
-                                .advance = look,
-                                .describe = describe,
-                                .internal = true,
+                                .kind = &farewell_kind,
                                 .running = true,
                                 .status = MESHCOLL_IN_PROGRESS,
                                 .executor.state = MC_PENDING}};

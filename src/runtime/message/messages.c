@@ -150,7 +150,7 @@ static int run(meshcoll_t *mesh, const call_t *c)
     if (!mesh)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "%s: the mesh is NULL", c->name);
     mc_lock(mesh);
-    int status = mesh->n_special > 0 ? mc_callback_check(c->name) : MESHCOLL_OK;
+    int status = mesh->n_restricted > 0 ? mc_callback_check(c->name) : MESHCOLL_OK;
     if (!status)
         status = begin(mesh, c, &t);
     if (!status) {

@@ -109,6 +109,8 @@ static void describe(const meshcoll_request_t *r, mc_wait_t *wait)
     wait->peer = matched ? t->from : t->peer;
 }
 
+static const mc_request_kind_t kind = {.describe = describe, .release = release};
+
 mc_transfer_t *mc_transfer_take(meshcoll_t *h)
 {
     messages_t *const m = h->messages;
@@ -121,8 +123,7 @@ mc_transfer_t *mc_transfer_take(meshcoll_t *h)
     if (spare)
         mc_list_remove(&t->node);
     memset(t, 0, sizeof *t);
-    t->request.release = release;
-    t->request.describe = describe;
+    t->request.kind = &kind;
     t->request.taken = t->request.active = true;
     t->request.status = MESHCOLL_IN_PROGRESS;
     t->announce.owner = t->data.owner = t;
@@ -170,7 +171,7 @@ void mc_transfer_complete(const meshcoll_t *h, mc_transfer_t *t)
 
 /* A flush waits for all sends of its transport, also for those to ranks that make no progress. So a flush is
  * dropped after a bounded number of polls without an event: those of a waiting rank before it sleeps, and a few
- * after that, each of which follows a sleep. Unlike in execute/flush.h, no other request needs to run. */
+ * after that, each of which follows a sleep. Unlike in mc_flush_poll, no other request needs to run. */
 enum { FLUSH_SLEEPS = 4 };
 
 int mc_transfer_flush(meshcoll_t *h, mc_transfer_t *t)

@@ -45,7 +45,7 @@ void mc_busy_await(mc_job_t *job, meshcoll_request_t *r, mc_list_t *polled)
     const mc_executor_t *const x = &r->executor;
     if (r->ready.node.in)
         return;
-    if (r->advance || x->state == MC_FLUSHING || mc_executor_has_work(x))
+    if (r->kind->advance || x->state == MC_FLUSHING || mc_executor_has_work(x))
         mc_list_append(polled, &r->ready.node);
     else if (x->state == MC_PENDING && !mc_executor_has_reached(x))
         enter_by_awaited(x->reaching, r);

@@ -20,7 +20,7 @@ void mc_callback_due(meshcoll_request_t *r)
         mine.first = r;
     mine.last = r;
     if (r->mesh)
-        r->mesh->n_special++;
+        r->mesh->n_restricted++;
     atomic_fetch_add_explicit(&mc_callbacks_n_due, 1, memory_order_relaxed);
 }
 
@@ -29,7 +29,7 @@ static void finish(meshcoll_request_t *r)
 {
     mine.called = NULL;
     if (!r->persistent)
-        r->notify = NULL;
+        r->callback = NULL;
     mc_request_finish(r);
 }
 
@@ -53,7 +53,7 @@ static void call(meshcoll_request_t *r)
     if (mine.called == r)
         finish(r);
     if (h)
-        h->n_special--;
+        h->n_restricted--;
     mc_unlock(h);
     atomic_fetch_sub_explicit(&mc_callbacks_n_due, 1, memory_order_relaxed);
 }
@@ -102,12 +102,12 @@ bool mc_hook_run(meshcoll_t *h)
 {
     if (mine.inside)
         return false;
-    h->n_special++;
+    h->n_restricted++;
     mc_unlock(h);
     mine.inside = true;
     const bool moved = h->hook.function(h->hook.context) != 0;
     mine.inside = false;
     mc_lock(h);
-    h->n_special--;
+    h->n_restricted--;
     return moved;
 }

@@ -16,7 +16,7 @@
 
 #include <stdatomic.h>
 
-/* Makes the callback of an ended request due; meshcoll_request.notify of those that have one. */
+/* Makes the callback of an ended request due. */
 void mc_callback_due(meshcoll_request_t *r);
 /* Calls this thread's callbacks that are due, unless it is in one. It must hold no lock. */
 void mc_callbacks_run(void);
@@ -54,7 +54,7 @@ static inline void mc_request_finish(meshcoll_request_t *r)
         mc_threads_notify(r->mesh->job->threads);
     /* of a failed run some may be in flight until the mesh is closed; not where only the request failed */
     if (r->released && (r->status == MESHCOLL_OK || r->why || !r->mesh))
-        r->release(r);
+        r->kind->release(r);
 }
 
 /* Calls the mesh's hook, which it has; returns whether it moved anything. Releases the lock, which

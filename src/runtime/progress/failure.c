@@ -3,6 +3,7 @@
 #include "job/monitor/monitor.h"
 #include "runtime/handle/request.h"
 #include "runtime/progress/busy.h"
+#include "runtime/progress/callback.h"
 
 #include <stdio.h>
 
@@ -10,6 +11,33 @@ enum { CHECK_EVERY_MS = 100 };
 #define CAUSE_SECONDS 0.5
 /* Calls that a rank may have begun beyond one that it still runs. */
 enum { MOST_AHEAD = 1 << 16 };
+
+static void note_failure(meshcoll_request_t *r)
+{
+    r->mesh->job->failure.n_runs++;
+    if (r->why)
+        return;
+    mc_failure_break(r->mesh, r->status);
+    r->status = r->mesh->job->failure.status; /* the first cause is another one's */
+}
+
+void mc_request_end(meshcoll_request_t *r)
+{
+    if (r->watched.looked != 0)
+        r->mesh->job->hooks->ended(r);
+    if (r->watch && r->status == MESHCOLL_OK)
+        r->mesh->hooks.ran(r);
+    if (r->kind->end && r->status == MESHCOLL_OK)
+        r->status = r->kind->end(r);
+    if (r->status < 0)
+        note_failure(r);
+    if (r->callback)
+        mc_callback_due(r);
+    else if (r->kind->finish)
+        r->kind->finish(r);
+    else
+        mc_request_finish(r);
+}
 
 static void fail_running(mc_job_t *job)
 {
@@ -19,7 +47,7 @@ static void fail_running(mc_job_t *job)
             mc_executor_fail(&r->executor, job->failure.status);
             r->status = mc_executor_advance(&r->executor);
         }
-        job->ended(r);
+        mc_request_end(r);
     }
     if (!job->threads)
         mc_busy_leave(job);

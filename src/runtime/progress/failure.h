@@ -11,6 +11,9 @@
 /* The alarm of a job without a monitor. */
 extern const _Atomic bool mc_no_alarm;
 
+/* Completes a run, successful or failed, that is out of the list of running ones: a failure that is not the request's
+ * alone breaks the mesh. */
+void mc_request_end(meshcoll_request_t *r);
 /* Breaks the mesh after a failed run, whose error text is in meshcoll_last_error(). */
 void mc_failure_break(meshcoll_t *h, int status);
 void mc_failure_end(mc_job_t *job, int status);

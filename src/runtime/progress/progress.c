@@ -25,7 +25,7 @@ static bool advance(meshcoll_request_t *r, bool shared, uint32_t events)
         const bool has_work = mc_executor_has_work(x);
         x->polls_awake = mc_wait_polls(job) + mc_wait_yields(job);
         x->idle_polls += shared && events == 0;
-        r->status = r->advance ? r->advance(r) : mc_executor_advance(x);
+        r->status = r->kind->advance ? r->kind->advance(r) : mc_executor_advance(x);
         return has_work || r->status != MESHCOLL_IN_PROGRESS;
     }
     r->status = mc_executor_advance(x);
@@ -53,7 +53,7 @@ static uint32_t advance_ready(mc_job_t *job, uint32_t events)
             mc_busy_await(job, r, &again);
         } else {
             mc_busy_unlist(r);
-            job->ended(r); /* if the mesh fails, nothing runs any more */
+            mc_request_end(r); /* if the mesh fails, nothing runs any more */
         }
     }
     while (again.first)

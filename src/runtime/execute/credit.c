@@ -1,5 +1,5 @@
 /* Pacing by credits: empty messages by which a receiver requests or confirms messages (pace.h). */
-#include "runtime/pace/pace.h"
+#include "runtime/execute/pace.h"
 
 #include <stddef.h>
 

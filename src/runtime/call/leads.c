@@ -1,12 +1,12 @@
-#include "runtime/request/leads.h"
+#include "runtime/call/leads.h"
 
 #include "compose/algorithms/placement.h"
 #include "compose/planner/planner.h"
+#include "runtime/call/numbers.h"
 #include "runtime/connect/connections.h"
 #include "runtime/progress/busy.h"
 #include "runtime/progress/failure.h"
 #include "runtime/progress/wait.h"
-#include "runtime/request/numbers.h"
 
 #include <stdlib.h>
 
@@ -89,6 +89,9 @@ static void synced(meshcoll_request_t *x)
     mc_request_finish(x);
 }
 
+static const mc_request_kind_t barrier_kind = {
+    .end = compare_calls, .finish = synced, .release = release, .internal = true};
+
 static mc_operands_t operands_of(meshcoll_request_t *x)
 {
     return (mc_operands_t){.in = x->compared,
@@ -119,10 +122,7 @@ static int create(meshcoll_t *h, meshcoll_request_t **barrier)
     if (status)
         return status;
     x->workspace = &x->own;
-    x->release = release;
-    x->internal = true;
-    x->notify = synced;
-    x->after = compare_calls;
+    x->kind = &barrier_kind;
     const mc_operands_t operands = operands_of(x);
     status = mc_request_bind(x, &operands);
     if (status) {
@@ -184,15 +184,14 @@ static bool is_old_running(const meshcoll_t *h)
 static void await_old(meshcoll_t *h)
 {
     mc_waiting_t waiting = {0};
-    if (h->n_special > 0) /* a callback must not wait */
+    if (h->n_restricted > 0) /* a callback must not wait */
         return;
     while (is_old_running(h))
         mc_wait_turn(h, &waiting);
 }
 
-/* For a call that begins an epoch, or whose epoch has to wait. A failure ends the mesh, which the start
- * of the run then reports. */
-static void pay(meshcoll_t *h, mc_lead_t *l, int64_t bytes, meshcoll_request_t *r)
+/* A failure ends the mesh, which the start of the run then reports. */
+void mc_lead_throttle(meshcoll_t *h, mc_lead_t *l, int64_t bytes, meshcoll_request_t *r)
 {
     const uint32_t before = l->epoch;
     const bool refused = mc_lead_is_refused(l);
@@ -214,8 +213,8 @@ int mc_lead_agree(meshcoll_t *h)
     mc_lead_t *const l = &h->lead;
     mc_waiting_t waiting = {0};
     if (mc_lead_is_refused(l))
-        pay(h, l, 0, NULL);
-    while (l->shut && l->needed == l->epoch && !h->job->failure.status)
+        mc_lead_throttle(h, l, 0, NULL);
+    while (l->blocked && l->needed == l->epoch && !h->job->failure.status)
         mc_wait_turn(h, &waiting);
     return mc_failure_check(h);
 }
@@ -228,7 +227,7 @@ int mc_lead_refused(meshcoll_t *h, uint32_t number, bool persistent, int status)
     if (!h->gpu || !h->job->device->is_captured(h) || h->job->failure.status)
         return status;
     mc_text_add(&text, "%s", meshcoll_last_error());
-    if (h->n_special > 0) /* a callback must not wait */
+    if (h->n_restricted > 0) /* a callback must not wait */
         mc_failure_break(h, status);
     else
         (void)mc_lead_agree(h);
@@ -245,7 +244,6 @@ static mc_lead_t fresh(const meshcoll_t *h, uint32_t first_number, uint32_t n_nu
 void mc_lead_open(meshcoll_t *h)
 {
     h->lead = fresh(h, MC_FIRST_BARRIER, MC_BARRIER_NUMBERS);
-    h->pay = pay;
 }
 
 int mc_lead_persistent(meshcoll_request_t *r, const meshcoll_args_t *a)

@@ -11,14 +11,14 @@
 /* Binds a request to an alltoallv: at once where blocks are sent directly, else when the exchange
  * of counts that it begins is complete. Until then a run of the request is pending. If the counts
  * of two ranks differ, the mesh fails. `number` is from mc_next_call. Collective. */
-int mc_passing_bind(meshcoll_request_t *r, const meshcoll_args_t *a, uint32_t number);
+int mc_counts_bind(meshcoll_request_t *r, const meshcoll_args_t *a, uint32_t number);
 /* Exchanges the counts of an alltoallv whose blocks pass through other ranks by a strategy, and waits for that:
- * *passing is the caller's to free(). NULL: blocks are sent directly. ERR_STRATEGY on all ranks alike;
+ * *forwarded is the caller's to free(). NULL: blocks are sent directly. ERR_STRATEGY on all ranks alike;
  * ERR_INVALID_ARG where the counts of two ranks differ. `number` as above. Collective. */
-int mc_passing_learn(meshcoll_t *h, const meshcoll_args_t *a, const mc_strategy_t *strategy,
-                     uint32_t number, mc_passing_t **passing);
+int mc_counts_learn(meshcoll_t *h, const meshcoll_args_t *a, const mc_strategy_t *strategy,
+                    uint32_t number, mc_forwarded_t **forwarded);
 /* Begins the exchange that was held while the call of `r` was compared (check.h), or ends it where ranks
  * disagree. */
-void mc_passing_checked(const meshcoll_request_t *r);
+void mc_counts_checked(const meshcoll_request_t *r);
 
 #endif

@@ -3,13 +3,15 @@
 #ifndef MC_REQUEST_LEADS_H
 #define MC_REQUEST_LEADS_H
 
-#include "runtime/request/numbers.h"
-#include "runtime/request/request.h"
+#include "runtime/call/numbers.h"
+#include "runtime/call/request.h"
 
 /* Prepares the lead of the calls of a mesh. */
 void mc_lead_open(meshcoll_t *h);
 /* Returns what a call counts: its bytes on all ranks, as far as every rank knows them. */
 int64_t mc_lead_bytes(const meshcoll_t *h, const meshcoll_args_t *a);
+/* For a call that begins an epoch, or whose epoch has to wait: where a count leaves less than nothing. */
+void mc_lead_throttle(meshcoll_t *h, mc_lead_t *lead, int64_t bytes, meshcoll_request_t *r);
 /* Counts a call of that number and digest. `r` serves it, and its run waits if need be; NULL: it has no elements, and
  * nothing runs. */
 static inline void mc_lead_count_call(meshcoll_t *h, int64_t bytes, uint32_t number,
@@ -20,7 +22,7 @@ static inline void mc_lead_count_call(meshcoll_t *h, int64_t bytes, uint32_t num
                           n_calls << 32 | number << 16 | (uint16_t)digest, memory_order_relaxed);
     h->lead.calls = MC_LEAD_FACTOR * (h->lead.calls + digest);
     if ((h->lead.left -= bytes) < 0)
-        h->pay(h, &h->lead, bytes, r);
+        mc_lead_throttle(h, &h->lead, bytes, r);
 }
 static inline void mc_lead_call(meshcoll_t *h, int64_t bytes, meshcoll_request_t *r)
 {

@@ -1,4 +1,4 @@
-#include "runtime/request/huge.h"
+#include "runtime/execute/executor.h"
 
 #include "base/system/descriptor.h"
 

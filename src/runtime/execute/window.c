@@ -1,5 +1,5 @@
 /* The window rule of pacing: a send waits for an earlier receive of the same rank and phase (pace.h). */
-#include "runtime/pace/pace.h"
+#include "runtime/execute/pace.h"
 
 /* State of one phase during the scan of the plan in program order. */
 typedef struct {

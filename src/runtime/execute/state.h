@@ -41,7 +41,7 @@ typedef struct {
 
 typedef struct {
     mc_io_t io;
-    /* As bound, except for the operation's number; flags of sends: hints.h. */
+    /* As bound, except for the operation's number; flags of sends: mc_hints_find. */
     mc_message_t message;
     mc_span_t staged;         /* slot for a message to be reduced; at is NULL without one */
     uint32_t waits, at_first; /* steps and messages it waits for: now, and at the start of a run */

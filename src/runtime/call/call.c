@@ -1,17 +1,13 @@
-#include "runtime/call/calls.h"
+#include "runtime/call/call.h"
 
-#include "runtime/call/group.h"
-#include "runtime/call/init.h"
-#include "runtime/call/start.h"
-#include "runtime/check/kinds.h"
-#include "runtime/handle/args.h"
+#include "runtime/call/args.h"
+#include "runtime/call/cache.h"
+#include "runtime/call/leads.h"
+#include "runtime/call/numbers.h"
+#include "runtime/call/request.h"
 #include "runtime/handle/digest.h"
 #include "runtime/progress/callback.h"
 #include "runtime/progress/failure.h"
-#include "runtime/request/cache.h"
-#include "runtime/request/leads.h"
-#include "runtime/request/numbers.h"
-#include "runtime/request/request.h"
 
 static inline meshcoll_request_t *find_bound(meshcoll_t *h, const meshcoll_args_t *a,
                                              bool is_barrier)
@@ -22,7 +18,7 @@ static inline meshcoll_request_t *find_bound(meshcoll_t *h, const meshcoll_args_
 
 /* Takes the call's number and checks its arguments. A call that fails here has taken its number, so
  * that the next call has the same number on all ranks. */
-static int enter(meshcoll_t *h, const meshcoll_args_t *given, bool waits, mc_asked_t *asked,
+static int enter(meshcoll_t *h, const meshcoll_args_t *given, bool waits, mc_call_args_t *asked,
                  mc_call_memory_t *memory)
 {
     asked->number = mc_take_numbers(h, false, mc_call_exchanges(given));
@@ -46,7 +42,7 @@ static int complete(meshcoll_request_t *r)
 
 static int run_anew(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier)
 {
-    mc_asked_t asked = {.is_barrier = is_barrier, .given = given};
+    mc_call_args_t asked = {.is_barrier = is_barrier, .given = given};
     mc_call_memory_t memory;
     meshcoll_request_t *r;
     int status = enter(h, given, true, &asked, &memory);
@@ -92,13 +88,13 @@ __attribute__((noinline)) static int run_special(meshcoll_t *h, const meshcoll_a
 
 static inline int run(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier)
 {
-    return h->n_special > 0 ? run_special(h, given, is_barrier) : run_now(h, given, is_barrier);
+    return h->n_restricted > 0 ? run_special(h, given, is_barrier) : run_now(h, given, is_barrier);
 }
 
 static int begin(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier,
                  meshcoll_request_t **request)
 {
-    mc_asked_t asked = {.is_barrier = is_barrier, .given = given};
+    mc_call_args_t asked = {.is_barrier = is_barrier, .given = given};
     if (h->group_open) {
         /* the call completes at the group's end */
         *request = NULL;
@@ -109,6 +105,50 @@ static int begin(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier,
         return mc_call_start_bound(h, r, given, request);
     const int status = enter(h, given, false, &asked, NULL);
     return status ? status : mc_call_start(h, &asked, request);
+}
+
+/* With buffers of either kind. */
+static int init_checked(meshcoll_t *h, const mc_call_args_t *asked, meshcoll_request_t **request)
+{
+    mc_call_memory_t memory;
+    const int status = mc_call_memory(h, &asked->args, &memory);
+    if (status)
+        return mc_call_refused(h, &(mc_refused_t){asked->number, true, false}, status);
+    if (memory.on_device && asked->args.count > 0)
+        return h->job->device->init(h, asked, &memory.buffer, request);
+    return mc_call_persist(h, asked, request);
+}
+
+/* Numbers wrap; two requests with one number would take each other's messages. */
+static int check_number(const meshcoll_t *h, uint32_t number)
+{
+    const meshcoll_request_t *r = h->n_persistent > MC_PERSISTENT_NUMBERS ? h->all : NULL;
+    while (r && !(r->persistent && r->operation == number))
+        r = r->next_of_all;
+    return r ? mc_fail(
+                   MESHCOLL_ERR_UNSUPPORTED,
+                   "a persistent request that was made %d such requests ago still exists: expected "
+                   "it to be free, as its number comes again; free it first",
+                   MC_PERSISTENT_NUMBERS)
+             : MESHCOLL_OK;
+}
+
+static int init(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier,
+                meshcoll_request_t **request)
+{
+    mc_call_args_t asked = {.is_barrier = is_barrier};
+    mc_lock(h);
+    /* taken also where the call is refused, so that the next one's is the same on all ranks */
+    asked.number = mc_take_numbers(h, true, mc_call_exchanges(given));
+    int status = mc_failure_check(h);
+    if (status)
+        return mc_leave(h, status);
+    status = check_number(h, asked.number.own);
+    if (!status)
+        status = mc_args_check(h, given, &asked.args);
+    status = status ? mc_call_refused(h, &(mc_refused_t){asked.number, true, false}, status)
+                    : init_checked(h, &asked, request);
+    return mc_leave(h, status);
 }
 
 static int no_mesh(void)
@@ -185,7 +225,7 @@ static int init_any(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier
         return no_mesh();
     const int status = check_init(given, request);
     return status ? refuse(h, true, mc_call_exchanges(given), status)
-                  : mc_request_init(h, given, is_barrier, request);
+                  : init(h, given, is_barrier, request);
 }
 
 int mc_begin(meshcoll_t *h, const meshcoll_args_t *given, meshcoll_request_t **request)

@@ -1,7 +1,7 @@
-#include "runtime/request/request.h"
+#include "runtime/call/request.h"
 
+#include "runtime/call/args.h"
 #include "runtime/connect/connections.h"
-#include "runtime/handle/args.h"
 #include "runtime/progress/busy.h"
 #include "runtime/progress/failure.h"
 #include "runtime/progress/progress.h"
@@ -155,6 +155,8 @@ static int make_plan(meshcoll_request_t *r)
     return status;
 }
 
+static const mc_request_kind_t plan_kind = {.release = mc_request_destroy};
+
 int mc_request_unplanned(meshcoll_t *h, const meshcoll_args_t *args, const mc_ranked_t *choice,
                          meshcoll_request_t **request)
 {
@@ -167,7 +169,7 @@ int mc_request_unplanned(meshcoll_t *h, const meshcoll_args_t *args, const mc_ra
     r->root = args->root;
     r->choice = *choice;
     r->by_comm = mc_plans_by_comm(h, args);
-    r->release = mc_request_destroy;
+    r->kind = &plan_kind;
     const int status = print_strategy(r);
     if (status)
         mc_request_destroy(r);
@@ -254,7 +256,7 @@ void mc_request_drop(meshcoll_request_t *r)
     if (r->running || (r->mesh && !idle))
         r->released = true;
     else
-        r->release(r);
+        r->kind->release(r);
 }
 
 /* A request that serves calls is its caller's only until the call is complete. */
@@ -282,31 +284,6 @@ void meshcoll_free(meshcoll_request_t *request)
 }
 
 /* Running --------------------------------------------------------------------------------------- */
-
-static void note_failure(meshcoll_request_t *r)
-{
-    r->mesh->job->failure.n_runs++;
-    if (r->why)
-        return;
-    mc_failure_break(r->mesh, r->status);
-    r->status = r->mesh->job->failure.status; /* the first cause is another one's */
-}
-
-void mc_request_ended(meshcoll_request_t *r)
-{
-    if (r->watched.looked != 0)
-        r->mesh->job->hooks->ended(r);
-    if (r->watch && r->status == MESHCOLL_OK)
-        r->mesh->hooks.ran(r);
-    if (r->after && r->status == MESHCOLL_OK)
-        r->status = r->after(r);
-    if (r->status < 0)
-        note_failure(r);
-    if (r->notify)
-        r->notify(r);
-    else
-        mc_request_finish(r);
-}
 
 /* Nothing to do, but its comparison with the calls of other ranks may still run. */
 static int start_unplanned(meshcoll_request_t *r)
@@ -345,7 +322,7 @@ int mc_request_start(meshcoll_request_t *r)
         mc_threads_wake(job->threads);
     if (!r->plan)
         return start_unplanned(r);
-    r->status = r->before ? r->before(r) : MESHCOLL_OK;
+    r->status = r->kind->start ? r->kind->start(r) : MESHCOLL_OK;
     r->executor.shared = job->requests.running.first;
     if (!r->status)
         r->status = mc_executor_start(&r->executor, r->operation);
@@ -361,71 +338,14 @@ int mc_request_start(meshcoll_request_t *r)
     }
     if (r->watch)
         r->mesh->hooks.ran(r);
-    if (r->after)
-        r->status = r->after(r);
+    if (r->kind->end)
+        r->status = r->kind->end(r);
     return r->status < 0 ? fail_start(r) : MESHCOLL_OK;
 }
 
 void mc_request_record(meshcoll_request_t *r, mc_timeline_t *timeline)
 {
     r->executor.timeline = timeline ? timeline : r->watch;
-}
-
-/* A run may be complete as soon as it has started. */
-__attribute__((noinline)) static void notify_complete(meshcoll_request_t *r, int status)
-{
-    if (!status && !r->running)
-        r->notify(r);
-}
-
-/* May a run of a persistent request start? Not `running`: that depends on the progress of other ranks, so that ranks
- * would disagree on which starts are refused. */
-static int check_start(const meshcoll_request_t *r)
-{
-    if (r->program)
-        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                       "meshcoll_start: the request's buffers are device memory: start it by "
-                       "meshcoll_enqueue_request, in a stream");
-    if (r->before && mc_callback_check("meshcoll_start of a request on device memory"))
-        return MESHCOLL_ERR_INVALID_ARG;
-    return r->active ? mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                               "meshcoll_start: the request was started before, "
-                               "and that run has not been waited for: wait first")
-                     : MESHCOLL_OK;
-}
-
-static int start(meshcoll_t *h, meshcoll_request_t *r)
-{
-    int status = mc_failure_check(h);
-    if (r->own_lead)
-        r->own_lead->n_starts++;
-    if (status)
-        return status;
-    status = check_start(r);
-    if (status)
-        return r->own_lead ? mc_failure_refused_start(r, status)
-                           : mc_failure_refused(h, r->operation, true, status);
-    if (r->own_lead && (r->own_lead->left -= r->bytes) < 0)
-        h->pay(h, r->own_lead, r->bytes, r);
-    return mc_request_start(r);
-}
-
-int meshcoll_start(meshcoll_request_t *request)
-{
-    if (!request)
-        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_start: request is NULL");
-    if (!request->mesh)
-        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_start: the request's mesh is destroyed");
-    if (!request->persistent)
-        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                       "meshcoll_start: only a persistent request can be started: make one by "
-                       "meshcoll_init or, for example, meshcoll_allreduce_init");
-    meshcoll_t *const h = request->mesh;
-    mc_lock(h);
-    const int status = start(h, request);
-    if (request->notify)
-        notify_complete(request, status);
-    return mc_leave(h, status);
 }
 
 static int check_callback(const meshcoll_request_t *r)
@@ -450,7 +370,6 @@ int meshcoll_set_callback(meshcoll_request_t *request, meshcoll_callback_t callb
     if (!status) {
         request->callback = callback;
         request->callback_context = context;
-        request->notify = callback ? mc_callback_due : NULL;
         if (callback && !request->running && !request->persistent)
             mc_callback_due(request);
     }
@@ -505,7 +424,7 @@ int meshcoll_wait(meshcoll_request_t *request)
     const meshcoll_t *const h = request->mesh;
     mc_lock(h);
     int status = check_owned(request, "meshcoll_wait");
-    if (!status && mc_runs(request) && request->mesh->n_special > 0)
+    if (!status && mc_runs(request) && request->mesh->n_restricted > 0)
         status = mc_callback_check("meshcoll_wait");
     if (!status) {
         mc_request_await(request);

@@ -32,7 +32,7 @@ int mc_request_start(meshcoll_request_t *r);
 /* Is it running for this thread? In its own callback it is not. */
 static inline bool mc_runs(meshcoll_request_t *r)
 {
-    return r->running && !((!r->mesh || r->mesh->n_special > 0) && mc_callback_leave(r));
+    return r->running && !((!r->mesh || r->mesh->n_restricted > 0) && mc_callback_leave(r));
 }
 /* Waits until it has ended; returns its status. */
 int mc_request_await(meshcoll_request_t *r);
@@ -40,9 +40,6 @@ int mc_request_await(meshcoll_request_t *r);
 int mc_request_tell(meshcoll_request_t *r);
 /* Releases a request for its owner: at once, or when it has ended. */
 void mc_request_drop(meshcoll_request_t *r);
-
-/* Completes a run, successful or failed, that is out of the list of running ones. */
-void mc_request_ended(meshcoll_request_t *r);
 
 /* Records its runs into a timeline of its plan, from the next start on; NULL: stops. */
 void mc_request_record(meshcoll_request_t *r, mc_timeline_t *timeline);

@@ -1,9 +1,10 @@
-#include "runtime/request/cache.h"
+#include "runtime/call/cache.h"
 
-#include "runtime/handle/args.h"
-#include "runtime/request/choose_call.h"
+#include "runtime/call/args.h"
+#include "runtime/connect/connections.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Memory ---------------------------------------------------------------------------------------- */
 
@@ -54,6 +55,8 @@ static void release(meshcoll_request_t *r)
     if (!r->cached.node.in)
         mc_request_destroy(r);
 }
+
+const mc_request_kind_t mc_call_kind = {.release = release};
 
 /* The circles of buckets, and what is in the cache ----------------------------------------------- */
 
@@ -140,6 +143,80 @@ static void add(meshcoll_t *h, meshcoll_request_t *r, uint32_t bucket)
 
 /* Choices ----------------------------------------------------------------------------------------- */
 
+/* Of an alltoallv. A rank does not know the sizes of other ranks' blocks, so that ranks would choose differently; and
+ * a strategy that passes blocks through other ranks must exchange the counts first. So pairwise, unless a strategy is
+ * forced. */
+static mc_choice_key_t key_of_exchange(const meshcoll_t *h, const meshcoll_args_t *a)
+{
+    const bool forced = h->choice.is_forced[a->collective];
+    return (mc_choice_key_t){.collective = a->collective,
+                             .bytes = a->count * meshcoll_datatype_size(a->datatype),
+                             .pacing.wire = -1,
+                             .strategy = a->strategy ? a->strategy
+                                         : forced    ? NULL
+                                                     : "flat-pairwise"};
+}
+
+/* Where only the root knows the sizes of the blocks. What is forced for the mesh does not hold. */
+static mc_choice_key_t key_of_star(const meshcoll_args_t *a)
+{
+    return (mc_choice_key_t){.collective = a->collective,
+                             .root = a->root,
+                             .bytes = meshcoll_datatype_size(a->datatype),
+                             .pacing.wire = -1,
+                             .strategy = a->strategy ? a->strategy : "flat-star"};
+}
+
+static mc_choice_key_t key_of(const meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier)
+{
+    if (a->in_counts)
+        return key_of_exchange(h, a);
+    if (a->counts_at_root)
+        return key_of_star(a);
+    const bool has_blocks = mc_move_has_blocks(&mc_moves[a->collective]) && !a->counts;
+    /* the aligned tree over the communicator's ranks keeps their order too */
+    const mc_numbering_t *const aligned = mc_args_aligned(h, a);
+    const bool in_order = !aligned && !mc_op_commutes(a->op);
+    const bool one_line = in_order && h->order.comm_rank;
+    return (mc_choice_key_t){.collective = a->collective,
+                             .root = one_line ? mc_comm_rank_of(&h->order, a->root) : a->root,
+                             .bytes = a->count * meshcoll_datatype_size(a->datatype) *
+                                      (has_blocks ? (uint64_t)h->mesh.size : 1),
+                             .strategy = a->strategy,
+                             .unforced = is_barrier,
+                             .in_order = in_order,
+                             .one_line = one_line,
+                             .pacing = mc_handle_pacing(h),
+                             .aligned = aligned};
+}
+
+/* Does the root exchange each block with its rank, through no other? */
+static int check_star(const meshcoll_t *h, const mc_strategy_t *s)
+{
+    bool star = mc_strategy_is_flat(s, &h->mesh);
+    for (int32_t i = 0; i < s->n_phases; i++)
+        star = star && strcmp(mc_algorithms[s->phase[i].algorithm].name, "star") == 0;
+    if (star)
+        return MESHCOLL_OK;
+    return mc_fail(MESHCOLL_ERR_STRATEGY,
+                   "%s: where only the root has the counts, no other rank can pass a block on: "
+                   "expected \"flat-star\", or %s:star along all dimensions",
+                   meshcoll_collective_name(s->collective),
+                   meshcoll_collective_name(s->collective));
+}
+
+static int choose(const meshcoll_t *h, const meshcoll_args_t *a, const mc_choice_key_t *key,
+                  mc_ranked_t *best)
+{
+    mc_ranked_t chosen;
+    int status = mc_choose(&h->choice, &h->mesh, &h->links, key, &chosen);
+    if (!status && a->counts_at_root)
+        status = check_star(h, &chosen.strategy);
+    if (!status)
+        *best = chosen;
+    return status;
+}
+
 static bool is_of(const meshcoll_request_t *r, const mc_choice_entry_t *e)
 {
     const mc_choice_key_t *const mine = &r->cached.key;
@@ -150,18 +227,18 @@ static bool is_of(const meshcoll_request_t *r, const mc_choice_entry_t *e)
 /* Takes the choice of a request of the same key, whatever it does at present. */
 int mc_cache_look(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier, mc_choice_entry_t *e)
 {
-    *e = (mc_choice_entry_t){.key = mc_call_key(h, a, is_barrier),
+    *e = (mc_choice_entry_t){.key = key_of(h, a, is_barrier),
                              .bucket = bucket_of(h, a),
                              .root = a->root,
                              .by_comm = mc_plans_by_comm(h, a)};
     const meshcoll_request_t *const first = h->cache.bucket[e->bucket], *r = first;
     if (e->key.strategy)
-        return mc_call_choose(h, a, &e->key, &e->best);
+        return choose(h, a, &e->key, &e->best);
     while (r && !is_of(r, e))
         r = r->cached.next == first ? NULL : r->cached.next;
     e->is_cached = r;
     if (!r)
-        return mc_call_choose(h, a, &e->key, &e->best);
+        return choose(h, a, &e->key, &e->best);
     e->best = r->choice;
     return MESHCOLL_OK;
 }
@@ -223,7 +300,7 @@ static int make(meshcoll_t *h, const meshcoll_args_t *a, const mc_choice_entry_t
     const int status = mc_request_unplanned(h, a, &e->best, &r);
     if (status)
         return status;
-    r->release = release;
+    r->kind = &mc_call_kind;
     r->cached.kind = MC_KIND_ONCE;
     r->cached.key = e->key;
     add(h, r, e->bucket);
@@ -289,7 +366,7 @@ int mc_cache_serve(meshcoll_t *h, const meshcoll_args_t *a, const mc_choice_entr
 int mc_cache_prepare(meshcoll_t *h, const meshcoll_args_t *a, const mc_strategy_t *strategy,
                      uint32_t number, meshcoll_request_t **request)
 {
-    mc_choice_entry_t e = {.key = mc_call_key(h, a, false),
+    mc_choice_entry_t e = {.key = key_of(h, a, false),
                            .best.strategy = *strategy,
                            .bucket = bucket_of(h, a),
                            .root = a->root,
@@ -302,10 +379,10 @@ int mc_cache_prepare(meshcoll_t *h, const meshcoll_args_t *a, const mc_strategy_
     return status;
 }
 
-int mc_cache_bind(meshcoll_request_t *r, const meshcoll_args_t *a, const mc_passing_t *passing)
+int mc_cache_bind(meshcoll_request_t *r, const meshcoll_args_t *a, const mc_forwarded_t *forwarded)
 {
     mc_operands_t operands = mc_operands_of(a);
-    operands.passing = passing;
+    operands.forwarded = forwarded;
     r->cached.kind = MC_KIND_ONCE;
     if (!r->plan)
         return MESHCOLL_OK;

@@ -38,7 +38,7 @@
 #ifndef MC_RUNTIME_PACE_H
 #define MC_RUNTIME_PACE_H
 
-#include "runtime/state/state.h"
+#include "runtime/execute/state.h"
 
 /* Applies the window rule to the current binding: finds the sends that wait for a receive, and links them to it. */
 void mc_pace_window(mc_executor_t *x);

@@ -1,8 +1,8 @@
-#include "runtime/check/passing.h"
+#include "runtime/call/counts.h"
 
+#include "runtime/call/cache.h"
+#include "runtime/execute/executor.h"
 #include "runtime/progress/failure.h"
-#include "runtime/request/cache.h"
-#include "runtime/request/huge.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -125,12 +125,12 @@ static void clear(const mc_binding_t *binding)
         memset(binding->scratch, 0, binding->scratch_bytes);
 }
 
-static int bind(meshcoll_request_t *r, const meshcoll_args_t *a, const mc_passing_t *passing)
+static int bind(meshcoll_request_t *r, const meshcoll_args_t *a, const mc_forwarded_t *forwarded)
 {
     if (!r->persistent)
-        return mc_cache_bind(r, a, passing);
+        return mc_cache_bind(r, a, forwarded);
     mc_operands_t operands = mc_operands_of(a);
-    operands.passing = passing;
+    operands.forwarded = forwarded;
     const int status = mc_request_bind(r, &operands);
     if (!status)
         mc_huge_pages(&r->executor);
@@ -140,10 +140,10 @@ static int bind(meshcoll_request_t *r, const meshcoll_args_t *a, const mc_passin
 /* Binds the request that waits for the counts. */
 static int bind_with(const mc_exchange_t *e, const meshcoll_request_t *x)
 {
-    const mc_passing_t table = {.count = (const size_t *)(const void *)x->binding.scratch,
-                                .before = x->binding.blocks[MC_SCRATCH].before,
-                                .first = x->plan->scratch_first,
-                                .n = x->plan->n_scratch};
+    const mc_forwarded_t table = {.count = (const size_t *)(const void *)x->binding.scratch,
+                                  .before = x->binding.blocks[MC_SCRATCH].before,
+                                  .first = x->plan->scratch_first,
+                                  .n = x->plan->n_scratch};
     const int status =
         check_expected(x->mesh, &e->args, (const size_t *)(const void *)e->counts->base);
     return status ? status : bind(e->of, &e->args, &table);
@@ -158,8 +158,7 @@ static void exchanged(meshcoll_request_t *x)
     const bool is_made = !x->why;
     const int status = x->status ? x->status : bind_with(e, x);
     x->exchange = r->exchange = NULL;
-    x->notify = NULL;
-    x->internal = false;
+    x->kind = &mc_call_kind;
     x->released = true;
     close(h, e);
     if (!h) { /* its closing releases them */
@@ -172,6 +171,8 @@ static void exchanged(meshcoll_request_t *x)
     if (r->released && !r->running)
         mc_request_drop(r);
 }
+
+static const mc_request_kind_t exchange_kind = {.finish = exchanged, .internal = true};
 
 static int prepare(meshcoll_t *h, const mc_strategy_t *strategy, uint32_t number, mc_exchange_t *e,
                    meshcoll_request_t **exchanging)
@@ -198,7 +199,7 @@ static int prepare(meshcoll_t *h, const mc_strategy_t *strategy, uint32_t number
     return MESHCOLL_OK;
 }
 
-int mc_passing_bind(meshcoll_request_t *r, const meshcoll_args_t *a, uint32_t number)
+int mc_counts_bind(meshcoll_request_t *r, const meshcoll_args_t *a, uint32_t number)
 {
     meshcoll_t *const h = r->mesh;
     mc_strategy_t once = r->choice.strategy;
@@ -217,15 +218,14 @@ int mc_passing_bind(meshcoll_request_t *r, const meshcoll_args_t *a, uint32_t nu
         return status;
     }
     x->exchange = r->exchange = e;
-    x->internal = true;
-    x->notify = exchanged;
+    x->kind = &exchange_kind;
     mc_executor_unbind(&r->executor);
     if (!x->running)
         exchanged(x);
     return mc_failure_check(h);
 }
 
-void mc_passing_checked(const meshcoll_request_t *r)
+void mc_counts_checked(const meshcoll_request_t *r)
 {
     meshcoll_request_t *const x = r->exchange->run;
     mc_executor_let_go(&x->executor);
@@ -238,12 +238,12 @@ void mc_passing_checked(const meshcoll_request_t *r)
 /* Waiting ----------------------------------------------------------------------------------------- */
 
 /* Copies what the exchange left in SCRATCH. */
-static int copy_passing(const meshcoll_request_t *x, mc_passing_t **passing)
+static int copy_passing(const meshcoll_request_t *x, mc_forwarded_t **forwarded)
 {
     const mc_binding_t *const b = &x->binding;
     const size_t *const before = b->blocks[MC_SCRATCH].before;
     const size_t n = x->plan->n_scratch, ends = before ? n + 1 : 0;
-    mc_passing_t *const p = malloc(sizeof *p + b->scratch_bytes + ends * sizeof *before);
+    mc_forwarded_t *const p = malloc(sizeof *p + b->scratch_bytes + ends * sizeof *before);
     if (!p)
         return mc_fail_memory("an exchange of counts");
     size_t *const count = (size_t *)(void *)(p + 1);
@@ -252,14 +252,14 @@ static int copy_passing(const meshcoll_request_t *x, mc_passing_t **passing)
         memcpy(count, b->scratch, b->scratch_bytes);
     if (before)
         memcpy(own_before, before, ends * sizeof *before);
-    *p = (mc_passing_t){count, before ? own_before : NULL, x->plan->scratch_first, (uint32_t)n};
-    *passing = p;
+    *p = (mc_forwarded_t){count, before ? own_before : NULL, x->plan->scratch_first, (uint32_t)n};
+    *forwarded = p;
     return MESHCOLL_OK;
 }
 
 /* `counts` has this rank's, and then those of the blocks that it receives. */
 static int exchange(meshcoll_t *h, const meshcoll_args_t *a, const mc_strategy_t *strategy,
-                    uint32_t number, const mc_workspace_t *counts, mc_passing_t **passing)
+                    uint32_t number, const mc_workspace_t *counts, mc_forwarded_t **forwarded)
 {
     const meshcoll_args_t args = args_of(counts, a->root);
     meshcoll_request_t *x;
@@ -281,20 +281,20 @@ static int exchange(meshcoll_t *h, const meshcoll_args_t *a, const mc_strategy_t
     if (!status)
         status = check_expected(h, a, (const size_t *)(const void *)counts->base);
     if (!status)
-        status = copy_passing(x, passing);
+        status = copy_passing(x, forwarded);
     const int told = mc_request_tell(x);
     return status ? status : told;
 }
 
-int mc_passing_learn(meshcoll_t *h, const meshcoll_args_t *a, const mc_strategy_t *strategy,
-                     uint32_t number, mc_passing_t **passing)
+int mc_counts_learn(meshcoll_t *h, const meshcoll_args_t *a, const mc_strategy_t *strategy,
+                    uint32_t number, mc_forwarded_t **forwarded)
 {
     const size_t bytes = (size_t)h->mesh.size * sizeof *a->in_counts;
     mc_strategy_t once = *strategy;
-    mc_passing_t *made = NULL;
+    mc_forwarded_t *made = NULL;
     once.segments = 1;
     if (goes_straight(&once)) {
-        *passing = NULL;
+        *forwarded = NULL;
         return MESHCOLL_OK;
     }
     mc_workspace_t *const counts = mc_take_memory(h);
@@ -308,6 +308,6 @@ int mc_passing_learn(meshcoll_t *h, const meshcoll_args_t *a, const mc_strategy_
     if (status)
         free(made);
     else
-        *passing = made;
+        *forwarded = made;
     return status;
 }

@@ -1,6 +1,6 @@
-/* The checks of a call's arguments, and what follows from these for reproducible sums. */
-#ifndef MC_HANDLE_ARGS_H
-#define MC_HANDLE_ARGS_H
+/* The checks of a call's arguments and of the kind of its memory, and what follows for reproducible sums. */
+#ifndef MC_CALL_ARGS_H
+#define MC_CALL_ARGS_H
 
 #include "runtime/handle/handle.h"
 
@@ -31,5 +31,31 @@ const mc_numbering_t *mc_args_aligned(const meshcoll_t *h, const meshcoll_args_t
  * plan is then made as if mesh ranks were in the communicator's order, and its ranks are translated
  * when it is wired. */
 bool mc_plans_by_comm(const meshcoll_t *h, const meshcoll_args_t *args);
+
+/* Device memory, and a buffer of it that this rank uses; of host memory only whether. */
+typedef struct mc_call_memory {
+    bool on_device;
+    mc_pointer_t buffer;
+} mc_call_memory_t;
+
+/* Asks about the buffers that this rank uses; `args` were checked. Managed memory counts as either,
+ * and as the host's if both are managed. ERR_INVALID_ARG where one buffer is device memory and the
+ * other the host's; ERR_UNSUPPORTED where the library is built without GPUs. Costs one comparison where there is no
+ * driver. */
+int mc_call_memory_ask(const meshcoll_t *h, const meshcoll_args_t *args, mc_call_memory_t *memory);
+static inline int mc_call_memory(const meshcoll_t *h, const meshcoll_args_t *args,
+                                 mc_call_memory_t *memory)
+{
+    memory->on_device = false;
+    return h->job->device->pointer ? mc_call_memory_ask(h, args, memory) : MESHCOLL_OK;
+}
+/* Refuses device memory for `what`. */
+int mc_call_memory_refuse(const meshcoll_t *h, const meshcoll_args_t *args, const char *what);
+
+/* "device memory" */
+const char *mc_memory_kind_name(mc_memory_kind_t kind);
+
+/* For a call in a stream: both must be memory that the GPU uses, managed memory too. */
+int mc_call_memory_need(const meshcoll_t *h, const meshcoll_args_t *args, mc_call_memory_t *memory);
 
 #endif

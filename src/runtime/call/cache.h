@@ -12,7 +12,7 @@
 #ifndef MC_REQUEST_CACHE_H
 #define MC_REQUEST_CACHE_H
 
-#include "runtime/request/request.h"
+#include "runtime/call/request.h"
 
 /* All of a call but its count and buffers; ONCE: such calls do not find their request bound. */
 static const uint64_t MC_KIND_ONCE = UINT64_MAX;
@@ -95,8 +95,10 @@ int mc_cache_serve(meshcoll_t *h, const meshcoll_args_t *a, const mc_choice_entr
 /* Does the same for a given strategy, for the library's own operations. */
 int mc_cache_prepare(meshcoll_t *h, const meshcoll_args_t *a, const mc_strategy_t *strategy,
                      uint32_t number, meshcoll_request_t **request);
-/* Binds it to a call's arguments; `passing` as in mc_operands_t. */
-int mc_cache_bind(meshcoll_request_t *r, const meshcoll_args_t *a, const mc_passing_t *passing);
+/* Of the requests in the cache, unless they run something of the library's own. */
+extern const mc_request_kind_t mc_call_kind;
+/* Binds it to a call's arguments; `forwarded` as in mc_operands_t. */
+int mc_cache_bind(meshcoll_request_t *r, const meshcoll_args_t *a, const mc_forwarded_t *forwarded);
 /* Lets the call `given` of that kind, which r is bound to now, find it; `bytes` is what it counts (lead.h). */
 void mc_cache_note(meshcoll_request_t *r, const meshcoll_args_t *given, uint64_t kind,
                    int64_t bytes);

@@ -1,4 +1,4 @@
-#include "runtime/state/state.h"
+#include "runtime/execute/state.h"
 
 void mc_executor_fail(mc_executor_t *x, int status)
 {
