@@ -110,6 +110,20 @@ const char *mc_print_seconds(double seconds, char *buffer, size_t capacity)
     return buffer;
 }
 
+void mc_table_add_rate(mc_table_t *table, double seconds)
+{
+    if (seconds > 0)
+        mc_table_add(table, "%.4g GB/s", 1e-9 / seconds);
+    else
+        mc_table_add(table, "-");
+}
+
+void mc_table_add_seconds(mc_table_t *table, double seconds)
+{
+    char number[32];
+    mc_table_add(table, "%s", mc_print_seconds(seconds, number, sizeof number));
+}
+
 const char *mc_print_count(uint64_t count, char *buffer, size_t capacity)
 {
     char digits[32];

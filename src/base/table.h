@@ -19,6 +19,9 @@ mc_table_t mc_table(const char *align);
 void mc_table_add(mc_table_t *table, const char *format, ...) MC_PRINTF(2, 3);
 /* Appends a row of texts: as many as there are columns. */
 void mc_table_add_row(mc_table_t *table, const char *const *text);
+/* A time in a cell; the rate of a time for each byte, which a cost of zero has none of. */
+void mc_table_add_seconds(mc_table_t *table, double seconds);
+void mc_table_add_rate(mc_table_t *table, double seconds);
 /* Prints the table with `indent` spaces before each row, and frees it. */
 int mc_table_print(mc_table_t *table, int indent, FILE *out);
 

@@ -2,6 +2,7 @@
 #include "base/table.h"
 
 #include "base/system/descriptor.h"
+#include "mesh/link/show.h"
 #include "runtime/connect/connections.h"
 #include "runtime/diagnose/explain.h"
 #include "runtime/progress/threads.h"
@@ -28,26 +29,6 @@ typedef struct {
 
 /* Head ------------------------------------------------------------------------------------------- */
 
-static void print_links(const report_t *r)
-{
-    static const char *const head[] = {"link", "α, a message", "1/β, bandwidth", "1/γ, summing"};
-    char number[NUMBER];
-    mc_table_t table = mc_table("lrrr");
-    for (size_t i = 0; i < MC_COUNT(head); i++)
-        mc_table_add(&table, "%s", head[i]);
-    for (int32_t d = 0; d < r->h->mesh.ndims; d++) {
-        const mc_link_t *const link = &r->h->links.dim[d];
-        mc_table_add(&table, "%s", r->h->mesh.dim[d].name);
-        mc_table_add(&table, "%s", mc_print_seconds(link->alpha, number, sizeof number));
-        mc_table_add(&table, "%.4g GB/s", 1e-9 / link->beta);
-        mc_table_add(&table, "%.4g GB/s", 1e-9 / link->gamma);
-    }
-    mc_table_print(&table, 2, r->out);
-    if (mc_links_call(&r->h->links) > 0)
-        fprintf(r->out, "  a call takes %s besides\n",
-                mc_print_seconds(mc_links_call(&r->h->links), number, sizeof number));
-}
-
 static bool is_tuned(const mc_explain_t *e)
 {
     return e->links_from && strncmp(e->links_from, MC_TUNED_FROM, strlen(MC_TUNED_FROM)) == 0;
@@ -66,7 +47,7 @@ static void print_head(const report_t *r)
     if (*r->h->job->connections.devices)
         fprintf(r->out, "network interfaces that lead to the other ranks: %s\n",
                 r->h->job->connections.devices);
-    print_links(r);
+    mc_links_show(&r->h->mesh, &r->h->links, r->out);
 }
 
 /* Why -------------------------------------------------------------------------------------------- */

@@ -17,14 +17,9 @@ const char *mc_show_phase(const mc_strategy_t *strategy, const mc_mesh_t *mesh, 
 const char *mc_show_ratio(mc_ratio_t ratio, char buffer[MC_NUMBER_TEXT]);
 /* "3α + 7/8 nβ"; "-" where there is nothing. */
 const char *mc_show_term(const mc_term_t *term, char buffer[MC_TERM_TEXT]);
-const char *mc_show_ports(int32_t ports, char buffer[MC_NUMBER_TEXT]);
 
 /* The links of a mesh, a line a dimension, and below it one for each size it was measured at. */
 int mc_show_links(const mc_mesh_t *mesh, const mc_links_t *links);
-
-/* A time in a cell; the rate of a time for each byte, which a cost of zero has none of. */
-void mc_add_seconds(mc_table_t *table, double seconds);
-void mc_add_rate(mc_table_t *table, double seconds);
 
 json_t *mc_json_mesh(const mc_mesh_t *mesh);
 json_t *mc_json_ports(int32_t ports);

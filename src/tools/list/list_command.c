@@ -1,3 +1,4 @@
+#include "mesh/link/show.h"
 #include "tools/common/show.h"
 
 #include <string.h>
@@ -196,10 +197,10 @@ static int print_link_presets(void)
     for (int32_t i = 0; i < mc_n_link_presets; i++) {
         const mc_link_t *const link = &mc_link_presets[i].link;
         mc_table_add(&table, "%s", mc_link_presets[i].name);
-        mc_add_seconds(&table, link->alpha);
-        mc_add_rate(&table, link->beta);
-        mc_add_rate(&table, link->gamma);
-        mc_table_add(&table, "%s%s", mc_show_ports(link->ports, number),
+        mc_table_add_seconds(&table, link->alpha);
+        mc_table_add_rate(&table, link->beta);
+        mc_table_add_rate(&table, link->gamma);
+        mc_table_add(&table, "%s%s", mc_ports_print(link->ports, number),
                      link->pulled ? ", receivers copy" : "");
     }
     return print_table(&table);

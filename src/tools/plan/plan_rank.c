@@ -57,7 +57,7 @@ static void add_cost(mc_table_t *table, const ranking_t *k, const mc_strategy_t 
     char term[MC_TERM_TEXT];
     for (int32_t d = 0; d < r->mesh.ndims; d++)
         mc_table_add(table, "%s", mc_show_term(&cost->dim[d], term));
-    mc_add_seconds(table, mc_cost_seconds(cost, &links, piece_of(k, s)));
+    mc_table_add_seconds(table, mc_cost_seconds(cost, &links, piece_of(k, s)));
 }
 
 static void print_pipelining(const ranking_t *k, const mc_strategy_t *s, const mc_cost_t *busy)
@@ -238,7 +238,7 @@ static void print_bound(const ranking_t *k)
 
 static void add_times(mc_table_t *table, const ranking_t *k, double seconds)
 {
-    mc_add_seconds(table, seconds);
+    mc_table_add_seconds(table, seconds);
     mc_table_add(table, "%.2f", k->best > 0 ? seconds / k->best : 1.0);
     if (k->bound > 0)
         mc_table_add(table, "%.2f", seconds / k->bound);

@@ -254,8 +254,8 @@ static int print_text(const sweep_t *sweep, uint64_t from, uint64_t to)
         phases.segments = (uint32_t)mc_strategy_sides(&phases);
         mc_table_add(&table, "%s", show_size(s->from, first));
         mc_table_add(&table, "%s", show_size(s->to, last));
-        mc_add_seconds(&table, s->first.seconds);
-        mc_add_seconds(&table, s->last_seconds);
+        mc_table_add_seconds(&table, s->first.seconds);
+        mc_table_add_seconds(&table, s->last_seconds);
         add_segments(&table, s);
         mc_table_add(&table, "%s", mc_show_strategy(&phases, &sweep->request->mesh));
     }

@@ -2,6 +2,7 @@
  * The picture: dimensions as nested frames, ranks as tiles, and the link of each dimension as a
  * bus that joins them. Long dimensions are abbreviated.
  */
+#include "mesh/link/show.h"
 #include "tools/common/show.h"
 #include "tools/common/svg.h"
 #include "tools/topo/topo.h"
@@ -245,7 +246,7 @@ static void draw_legend(const drawing_t *g)
         mc_svg_text(g->out, MARGIN + 170, y, "class=\"l\"", 0, line);
         mc_number_print(line, sizeof line, "1/β %.4g GB/s", 1e-9 / link->beta);
         mc_svg_text(g->out, MARGIN + 350, y, "class=\"l\"", 0, line);
-        snprintf(line, sizeof line, "ports: %s", mc_show_ports(link->ports, ports));
+        snprintf(line, sizeof line, "ports: %s", mc_ports_print(link->ports, ports));
         mc_svg_text(g->out, MARGIN + 500, y, "class=\"l\"", 0, line);
         y += LEGEND_ROW;
     }
