@@ -2,7 +2,7 @@
  * all are numbers, and the planner finds one. */
 #include "compose/algorithms/registry.h"
 #include "compose/planner/planner.h"
-#include "mesh/link/link_fields.h"
+#include "mesh/link/link_text.h"
 
 #include "support/large_meshes.h"
 #include "support/places.h"

@@ -171,6 +171,10 @@ Test(tuned, a_broken_entry_is_told)
     snprintf(content, sizeof content,
              "{\"version\": 1, \"clusters\": {\"%s\": {\"links\": \"gpu=alpha:7\"}}}", key);
     expect_broken(content, "a time as in 7us");
+    /* of a version whose links had more fields */
+    snprintf(content, sizeof content,
+             "{\"version\": 1, \"clusters\": {\"%s\": {\"links\": \"gpu=shm;incast:1.35\"}}}", key);
+    expect_broken(content, "leave it out, or run meshcoll tune again");
     /* the entry is this cluster's own: tuning puts it right */
     cr_expect_eq(write_links(&cluster, "shm"), MESHCOLL_OK, "%s", meshcoll_last_error());
     expect_links(&cluster, "shm");

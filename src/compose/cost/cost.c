@@ -1,8 +1,6 @@
 /* Exact fractions, costs as sums of them, and the seconds that a cost takes on given links. */
 #include "compose/cost/cost.h"
 
-#include "compose/cost/pipeline.h"
-
 static uint64_t odd_part(uint64_t a)
 {
     return a >> __builtin_ctzll(a);

@@ -12,7 +12,7 @@
  * first; strategies of equal cost keep the order of enumeration. *n: at most query->most; *considered: how
  * many were priced. The caller frees *ranked by free().
  *
- * If the links have a table of measured strategies of this collective (mesh/link/measured.h) and the query allows
+ * If the links have a table of measured strategies of this collective (mesh/link/link.h) and the query allows
  * any of them, the list is those.
  *
  * The list includes those strategies of two sides that may be the cheapest, after strategies of one side

@@ -1,7 +1,5 @@
 #include "compose/price/sides.h"
 
-#include "compose/cost/pipeline.h"
-
 #include <math.h>
 
 /* The ranks' own time. In the textbook's model (mc_busy_t) messages and sums count here as well as on the

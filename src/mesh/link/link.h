@@ -6,8 +6,9 @@
 #ifndef MC_MESH_LINK_H
 #define MC_MESH_LINK_H
 
-#include "mesh/link/measured.h"
 #include "mesh/mesh.h"
+
+#include <meshcoll/meshcoll.h>
 
 enum { MC_PORTS_ALL = INT32_MAX }; /* every rank has its own port; "all" in text */
 enum { MC_WIRE_OWN = -1 };         /* value of mc_link_t.wire; "own" in text */
@@ -55,6 +56,36 @@ typedef struct {
     double cpu;
 } mc_correction_t;
 
+/*
+ * Times of strategies, measured by `meshcoll tune` on a mesh that is one line in memory. Caches,
+ * pages and protocols decide there, which no closed form knows. A collective with rows in the table
+ * takes the fastest of them; one without rows is priced by the model.
+ */
+enum { MC_MEASURED_SIZES = 8, MC_MEASURED_ROWS = 64, MC_MEASURED_TEXT = 112 };
+
+typedef struct {
+    meshcoll_collective_t collective;
+    char strategy[MC_MEASURED_TEXT];   /* as strategies are written, without segments */
+    double seconds[MC_MEASURED_SIZES]; /* at each of the table's sizes */
+} mc_measured_row_t;
+
+typedef struct {
+    int32_t n_sizes, n_rows;         /* both 0: nothing was measured */
+    double bytes[MC_MEASURED_SIZES]; /* of the whole vector, ascending */
+    mc_measured_row_t row[MC_MEASURED_ROWS];
+} mc_measured_t;
+
+/* Are there rows of this collective? */
+bool mc_measured_has(const mc_measured_t *table, meshcoll_collective_t collective);
+/* Seconds of a row for a vector of `bytes` bytes: interpolated between two sizes; as long as at the
+ * least size below it, and at the rate of the greatest size beyond that. */
+double mc_measured_seconds(const mc_measured_t *table, const mc_measured_row_t *row, double bytes);
+/* Appends a row of n_sizes times. ERR_INVALID_ARG without room for it. */
+int mc_measured_add(mc_measured_t *table, meshcoll_collective_t collective, const char *strategy,
+                    const double *seconds);
+/* Do the sizes ascend, and has every row a collective, a strategy and positive times? */
+int mc_measured_check(const mc_measured_t *table);
+
 typedef struct {
     int32_t ndims;
     mc_link_t dim[MC_MAX_DIMS];
@@ -87,7 +118,7 @@ extern const int32_t mc_n_cluster_presets;
  * - a link for each dimension: a preset, fields, or both
  *   ("box=ethernet-25g;ports:2,gpu=alpha:1us;beta:10GB/s");
  * - a preset, then the dimensions that differ from it ("dgx-h100,box=ports:4").
- * An item "measured=…" is a table of measured strategies (measured.h). NULL or "": the default
+ * An item "measured=…" is a table of measured strategies. NULL or "": the default
  * preset. Dimensions outside of "box" share its wire (mc_links_share_wire). Fails with ERR_PARSE or
  * ERR_INVALID_ARG.
  */
@@ -118,14 +149,11 @@ static inline double mc_links_call(const mc_links_t *links)
         most = links->dim[d].call > most ? links->dim[d].call : most;
     return most;
 }
-/* Returns the bytes that the link carries in two round trips of 2 alpha each, 4 alpha / beta: twice
- * the bandwidth-delay product. */
-double mc_link_held(const mc_link_t *link);
 /* Returns the window of one port of dimension `d` in bytes: correction.window if it is not 0, else
- * the larger one of mc_link_held() and MC_LINK_WINDOW. */
+ * the larger one of 4 alpha / beta, twice the bandwidth-delay product, and MC_LINK_WINDOW. */
 double mc_link_window(const mc_links_t *links, int32_t d);
 /* Returns the size in bytes below which pacing cuts no message on the wire of dimension `d`:
- * mc_link_held() of that wire. */
+ * 4 alpha / beta of that wire. */
 size_t mc_links_least(const mc_links_t *links, int32_t d);
 /* Returns the sum of the windows of all ports of one box on the wire of dimension `d`, in bytes. Of
  * the ports, at most one for each line of `d` in the box counts. */

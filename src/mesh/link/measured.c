@@ -1,7 +1,5 @@
 /* The table of measured strategies: times between its sizes, its text, its check. */
-#include "mesh/link/measured.h"
-
-#include "mesh/link/link_fields.h"
+#include "mesh/link/link_text.h"
 
 #include <string.h>
 

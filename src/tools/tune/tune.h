@@ -8,6 +8,7 @@
 #include "tools/common/tool.h"
 #include "tools/tune/tune_batch.h"
 #include "tools/tune/tune_fit.h"
+#include "tools/tune/tune_memory.h"
 
 #include <mpi.h>
 
@@ -52,8 +53,6 @@ int mc_tune_links(const mc_cluster_t *cluster, const mc_tuning_t *tuning, mc_lin
 /* Rounds to three digits, the precision of a measurement, in the unit in which the value is
  * printed. */
 double mc_tune_rounded(double seconds);
-/* The gap of a link with that alpha. */
-double mc_tune_gap(const mc_seen_t *seen, double alpha);
 /* One clause for each correction that was measured: its value, its standard error, and whether it is
  * written. */
 void mc_tune_print_corrections(const mc_mesh_t *mesh, const mc_tuning_t *tuning, mc_text_t *text);

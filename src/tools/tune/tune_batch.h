@@ -3,7 +3,6 @@
 #define MC_TOOLS_TUNE_BATCH_H
 
 #include "mesh/mesh.h"
-#include "tools/tune/tune_check.h"
 #include "tools/tune/tune_series.h"
 
 #include <meshcoll/meshcoll.h>

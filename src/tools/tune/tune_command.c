@@ -2,7 +2,6 @@
 #include "runtime/place/places.h"
 #include "tools/common/show.h"
 #include "tools/tune/tune.h"
-#include "tools/tune/tune_memory.h"
 
 #include <stdlib.h>
 #include <string.h>

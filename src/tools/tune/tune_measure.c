@@ -12,9 +12,6 @@
 #include "compose/pace/limits.h"
 #include "runtime/choose/choice.h"
 #include "runtime/element/datatype.h"
-#include "tools/tune/tune_batch.h"
-#include "tools/tune/tune_fit.h"
-#include "tools/tune/tune_memory.h"
 
 #include <fcntl.h>
 #include <math.h>

@@ -1,10 +1,11 @@
 #include "tools/tune/tune_memory.h"
 
 #include "runtime/handle/request.h"
+#include "tools/common/tool.h"
 #include "tools/gpu/cuda_tool.h"
 #include "tools/gpu/gpus.h"
-#include "tools/tune/tune_check.h"
 
+#include <mpi.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,29 @@ static struct {
     mc_cu_stream_t stream[2];
     mc_cu_event_t done[2];
 } gpu;
+
+/* Failing ----------------------------------------------------------------------------------------- */
+
+void mc_tune_die(const char *what)
+{
+    fprintf(stderr, "meshcoll tune: %s: %s\n", what, meshcoll_last_error());
+    MPI_Abort(MPI_COMM_WORLD, MC_EXIT_FAILED);
+    exit(MC_EXIT_FAILED);
+}
+
+void mc_tune_check(int status, const char *what)
+{
+    if (status != MESHCOLL_OK)
+        mc_tune_die(what);
+}
+
+void *mc_tune_allocate(size_t bytes)
+{
+    void *const memory = calloc(1, bytes);
+    if (!memory)
+        mc_tune_check(mc_fail_memory("the vectors"), "memory");
+    return memory;
+}
 
 /* Taking ------------------------------------------------------------------------------------------ */
 

@@ -1,6 +1,6 @@
 /*
  * The memory whose vectors are measured: the host's, or that of a GPU for each rank, where requests
- * run in a stream. One choice for the process.
+ * run in a stream. One choice for the process. And failures, which end all ranks.
  */
 #ifndef MC_TOOLS_TUNE_MEMORY_H
 #define MC_TOOLS_TUNE_MEMORY_H
@@ -9,6 +9,13 @@
 #include "runtime/place/boxes.h"
 
 #include <meshcoll/meshcoll.h>
+
+/* Prints meshcoll_last_error() in one line on stderr and aborts all ranks. */
+_Noreturn void mc_tune_die(const char *what);
+/* The same for a status other than OK. */
+void mc_tune_check(int status, const char *what);
+/* Zeroed; never NULL. */
+void *mc_tune_allocate(size_t bytes);
 
 enum { MC_TUNE_GPU_TEXT = 128 };
 

@@ -1,8 +1,6 @@
-#include "tools/tune/tune_table.h"
+#include "tools/tune/tune_tuner.h"
 
 #include "compose/strategy/paths.h"
-#include "tools/tune/tune_batch.h"
-#include "tools/tune/tune_memory.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,5 @@
 #include "compose/planner/search/loads.h"
 
-#include "compose/cost/pipeline.h"
-
 mc_load_kind_t mc_load_kind(const mc_priced_t *graph)
 {
     const bool shares = mc_links_share_cores(graph->links);
