@@ -113,17 +113,37 @@ static int read_options(int argc, char **argv, request_t *r)
 
 /* After --------------------------------------------------------------------------------------------*/
 
+/* The texts of what was found, each until the next call of its own. */
+static const char *links_text(const setup_t *s, const mc_links_t *links)
+{
+    static char buffer[MC_LINKS_TEXT];
+    mc_text_t text = mc_text(buffer, sizeof buffer);
+    mc_links_print(links, &s->cluster.mesh, &text);
+    return buffer;
+}
+
+static const char *corrections_text(const setup_t *s, const mc_tuning_t *tuning)
+{
+    static char buffer[MC_CORRECTIONS_TEXT];
+    mc_text_t text = mc_text(buffer, sizeof buffer);
+    mc_tune_print_corrections(&s->cluster.mesh, tuning, &text);
+    return buffer;
+}
+
+static const char *cluster_text(const setup_t *s)
+{
+    static char buffer[MC_CLUSTER_TEXT + MC_MAX_DIMS * MC_TLS_TEXT];
+    mc_text_t text = mc_text(buffer, sizeof buffer);
+    mc_cluster_print(&s->cluster, &text);
+    return buffer;
+}
+
 static int keep(const request_t *r, const setup_t *s, const mc_tuning_t *tuning,
                 const mc_links_t *links)
 {
-    char text[MC_LINKS_TEXT], provenance[192 + MC_TUNE_GPU_TEXT], date[32],
-        corrections[MC_CORRECTIONS_TEXT];
-    mc_text_t corrections_text = mc_text(corrections, sizeof corrections);
-    mc_text_t links_text = mc_text(text, sizeof text);
+    char provenance[192 + MC_TUNE_GPU_TEXT], date[32];
     const time_t now = time(NULL);
     struct tm utc;
-    mc_links_print(links, &s->cluster.mesh, &links_text);
-    mc_tune_print_corrections(&s->cluster.mesh, tuning, &corrections_text);
     strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
     mc_number_print(
         provenance, sizeof provenance,
@@ -131,26 +151,19 @@ static int keep(const request_t *r, const setup_t *s, const mc_tuning_t *tuning,
         "round%s in %.0f s",
         meshcoll_version(), r->gpu[0] ? " on memory of GPUs (" : "", r->gpu, r->gpu[0] ? ")" : "",
         tuning->rounds, tuning->rounds == 1 ? "" : "s", tuning->seconds);
-    const mc_tuned_t tuned = {.links = text,
+    const mc_tuned_t tuned = {.links = links_text(s, links),
                               .date = date,
                               .command = r->command,
                               .provenance = provenance,
-                              .corrections = corrections};
+                              .corrections = corrections_text(s, tuning)};
     return mc_tuned_write(r->path, &s->cluster, &tuned);
 }
 
 static int print_table(const request_t *r, const setup_t *s, const mc_tuning_t *tuning,
                        const mc_links_t *links)
 {
-    char cluster[MC_CLUSTER_TEXT + MC_MAX_DIMS * MC_TLS_TEXT], text[MC_LINKS_TEXT];
-    char corrections[MC_CORRECTIONS_TEXT];
-    mc_text_t cluster_text = mc_text(cluster, sizeof cluster);
-    mc_text_t links_text = mc_text(text, sizeof text);
-    mc_cluster_print(&s->cluster, &cluster_text);
-    mc_text_t corrections_text = mc_text(corrections, sizeof corrections);
-    mc_links_print(links, &s->cluster.mesh, &links_text);
-    mc_tune_print_corrections(&s->cluster.mesh, tuning, &corrections_text);
-    printf("links of %s\n", cluster);
+    const char *const corrections = corrections_text(s, tuning);
+    printf("links of %s\n", cluster_text(s));
     if (r->gpu[0])
         printf("on memory of GPUs: %s\n", r->gpu);
     printf("\n");
@@ -161,7 +174,7 @@ static int print_table(const request_t *r, const setup_t *s, const mc_tuning_t *
                                   : "all ranks");
     if (corrections[0])
         printf("corrections, with standard errors: %s\n", corrections);
-    printf("as text: %s\n", text);
+    printf("as text: %s\n", links_text(s, links));
     return status;
 }
 
@@ -174,12 +187,7 @@ static json_t *json_estimate(const mc_estimate_t *estimate)
 static int print_json(const request_t *r, const setup_t *s, const mc_tuning_t *tuning,
                       const mc_links_t *links)
 {
-    char cluster[MC_CLUSTER_TEXT + MC_MAX_DIMS * MC_TLS_TEXT], text[MC_LINKS_TEXT];
-    mc_text_t cluster_text = mc_text(cluster, sizeof cluster);
-    mc_text_t links_text = mc_text(text, sizeof text);
     const mc_mesh_t *const mesh = &s->cluster.mesh;
-    mc_cluster_print(&s->cluster, &cluster_text);
-    mc_links_print(links, mesh, &links_text);
     json_t *const measured = json_array();
     for (int32_t d = 0; d < mesh->ndims; d++) {
         const mc_seen_t *const seen = &tuning->dim[d];
@@ -194,8 +202,8 @@ static int print_json(const request_t *r, const setup_t *s, const mc_tuning_t *t
     return mc_json_print(json_pack(
         "{s:s, s:s, s:o, s:s, s:s, s:s, s:o, s:o, s:o, s:i, s:f}", "command", "tune", "file",
         r->path, "mesh", mc_json_mesh(mesh), "memory", r->gpu[0] ? r->gpu : "host", "cluster",
-        cluster, "links_text", text, "links", mc_json_links(mesh, links), "strategies",
-        mc_json_measured(mc_links_measured(links)), "measured", measured, "rounds",
+        cluster_text(s), "links_text", links_text(s, links), "links", mc_json_links(mesh, links),
+        "strategies", mc_json_measured(mc_links_measured(links)), "measured", measured, "rounds",
         (int)tuning->rounds, "seconds", tuning->seconds));
 }
 
@@ -223,20 +231,18 @@ static int check_memory(const request_t *r)
                    r->memory);
 }
 
-static setup_t set_up(int argc, char **argv, const mc_place_t *place, request_t *r)
+static void set_up(int argc, char **argv, const mc_place_t *place, request_t *r, setup_t *s)
 {
-    setup_t s = {.exit = 0};
     int status = read_options(argc, argv, r);
     if (!status)
         status = check_memory(r);
-    s.seconds = r->seconds;
-    s.on_device = r->memory && strcmp(r->memory, "device") == 0;
+    s->seconds = r->seconds;
+    s->on_device = r->memory && strcmp(r->memory, "device") == 0;
     if (!status)
-        status = find_cluster(r, place, &s.cluster);
+        status = find_cluster(r, place, &s->cluster);
     if (!status)
-        status = find_file(r, &s.cluster);
-    s.exit = status < 0 ? mc_tool_exit(mc_tune_command.name, status) : status;
-    return s;
+        status = find_file(r, &s->cluster);
+    s->exit = status < 0 ? mc_tool_exit(mc_tune_command.name, status) : status;
 }
 
 /* Sends rank 0's mesh as text: the sizes of a ragged mesh are in the memory of one process. */
@@ -271,17 +277,17 @@ static int take_gpus(const mc_place_t *place, const meshcoll_oob_t *world, reque
 
 static int tune(int argc, char **argv)
 {
+    static mc_tuning_t tuning; /* a process runs one command */
+    static setup_t s;
+    static request_t r;
     int32_t rank;
-    mc_tuning_t tuning;
     mc_place_t *place = NULL;
-    setup_t s = {0};
-    request_t r = {.json = false};
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     const meshcoll_oob_t world = mc_mpi_oob(MPI_COMM_WORLD);
     if (mc_places_gather(&world, &place))
         mc_tune_die("start");
     if (rank == 0)
-        s = set_up(argc, argv, place, &r);
+        set_up(argc, argv, place, &r, &s);
     MPI_Bcast(&s, (int)sizeof s, MPI_BYTE, 0, MPI_COMM_WORLD);
     if (!s.exit && s.on_device)
         s.exit = take_gpus(place, &world, &r);

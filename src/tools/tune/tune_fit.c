@@ -183,10 +183,10 @@ static void solve(const equation_t *e, int32_t n, double value[UNKNOWNS])
 int mc_tune_fit(const mc_mesh_t *mesh, const double seconds[MC_TUNE_SHAPES],
                 double alpha[MC_MAX_DIMS], double cpu[MC_MAX_DIMS])
 {
-    equation_t e[MC_TUNE_SHAPES];
+    static equation_t e[MC_TUNE_SHAPES];
     double value[UNKNOWNS];
     char text[MC_TUNE_SHAPE];
-    mc_links_t links;
+    static mc_links_t links;
     int32_t n = 0;
     int status = mc_links_parse(NULL, mesh, &links);
     for (; !status && mc_tune_shape(mesh, n, text); n++)

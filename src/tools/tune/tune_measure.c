@@ -417,18 +417,17 @@ void mc_tune_measure(const mc_cluster_t *cluster, MPI_Comm comm, double seconds,
 {
     const mc_mesh_t *const mesh = &cluster->mesh;
     tuner_t *const t = mc_tune_allocate(sizeof *t);
-    mc_tuning_t result = {0};
+    *tuning = (mc_tuning_t){0};
     t->seconds = seconds;
     t->begin = mc_now();
     tuner_open(t, cluster, comm);
-    result.rounds = run_rounds(t);
-    result.gamma = mc_series_median(&t->sum) / SUM_BYTES;
-    result.seconds = mc_now() - t->begin;
+    tuning->rounds = run_rounds(t);
+    tuning->gamma = mc_series_median(&t->sum) / SUM_BYTES;
+    tuning->seconds = mc_now() - t->begin;
     for (int32_t d = 0, i = 0; d < mesh->ndims; d++)
         if (mesh->dim[d].extent > 1)
-            result.dim[d] = mc_tuner_seen(t, t->dim[i++]);
-    mc_tuner_see_messages(t, mesh, &result);
-    mc_tune_check(mc_tune_table_close(t->table, &result.measured), "strategies");
+            tuning->dim[d] = mc_tuner_seen(t, t->dim[i++]);
+    mc_tuner_see_messages(t, mesh, tuning);
+    mc_tune_check(mc_tune_table_close(t->table, &tuning->measured), "strategies");
     tuner_close(t);
-    *tuning = result;
 }

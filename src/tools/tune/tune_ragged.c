@@ -43,15 +43,14 @@ static part_t fullest_box(const mc_cluster_t *all, int32_t rank)
 }
 
 /* The result is the same on all ranks. */
-static mc_tuning_t measure(meshcoll_t *whole, const part_t *part, double seconds)
+static void measure(meshcoll_t *whole, const part_t *part, double seconds, mc_tuning_t *tuning)
 {
     int32_t rank, speaker;
     MPI_Comm comm;
-    mc_tuning_t tuning = {0};
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_split(MPI_COMM_WORLD, part->mine ? 0 : MPI_UNDEFINED, whole->rank, &comm);
     if (part->mine) {
-        mc_tune_measure(&part->cluster, comm, seconds, &tuning);
+        mc_tune_measure(&part->cluster, comm, seconds, tuning);
         MPI_Comm_free(&comm);
     }
     /* a waiting rank blocks here; in MPI it would poll */
@@ -59,21 +58,21 @@ static mc_tuning_t measure(meshcoll_t *whole, const part_t *part, double seconds
         mc_tune_die("a barrier");
     speaker = part->mine ? rank : INT32_MAX;
     MPI_Allreduce(MPI_IN_PLACE, &speaker, 1, MPI_INT32_T, MPI_MIN, MPI_COMM_WORLD);
-    MPI_Bcast(&tuning, (int)sizeof tuning, MPI_BYTE, speaker, MPI_COMM_WORLD);
-    return tuning;
+    MPI_Bcast(tuning, (int)sizeof *tuning, MPI_BYTE, speaker, MPI_COMM_WORLD);
 }
 
 void mc_tune_measure_ragged(const mc_cluster_t *cluster, double seconds, mc_tuning_t *tuning)
 {
     meshcoll_t *const whole = mc_tune_open(cluster, MPI_COMM_WORLD);
-    const part_t network = network_of(cluster, whole->rank),
-                 box = fullest_box(cluster, whole->rank);
-    mc_tuning_t result = measure(whole, &network, seconds / 2);
-    const mc_tuning_t inside = measure(whole, &box, seconds / 2);
-    result.dim[MC_RAGGED_GPU] = result.dim[MC_RAGGED_FOLD] = inside.dim[0];
-    result.gamma = inside.gamma;
-    result.rounds = inside.rounds < result.rounds ? inside.rounds : result.rounds;
-    result.seconds += inside.seconds;
+    static part_t part;
+    static mc_tuning_t inside;
+    part = network_of(cluster, whole->rank);
+    measure(whole, &part, seconds / 2, tuning);
+    part = fullest_box(cluster, whole->rank);
+    measure(whole, &part, seconds / 2, &inside);
+    tuning->dim[MC_RAGGED_GPU] = tuning->dim[MC_RAGGED_FOLD] = inside.dim[0];
+    tuning->gamma = inside.gamma;
+    tuning->rounds = inside.rounds < tuning->rounds ? inside.rounds : tuning->rounds;
+    tuning->seconds += inside.seconds;
     meshcoll_destroy(whole);
-    *tuning = result;
 }

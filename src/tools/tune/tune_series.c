@@ -15,12 +15,13 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The series in ascending order. */
-static mc_series_t sorted(const mc_series_t *s)
+/* The series in ascending order: until the next call. */
+static const mc_series_t *sorted(const mc_series_t *s)
 {
-    mc_series_t copy = *s;
+    static mc_series_t copy;
+    copy = *s;
     qsort(copy.time, (size_t)copy.n, sizeof *copy.time, compare);
-    return copy;
+    return &copy;
 }
 
 /* The number below which `part` of a sorted series lies. */
@@ -35,17 +36,16 @@ double mc_series_median(const mc_series_t *s)
 {
     if (s->n == 0)
         return 0;
-    const mc_series_t copy = sorted(s);
-    return quantile(&copy, 0.5);
+    return quantile(sorted(s), 0.5);
 }
 
 mc_estimate_t mc_series_estimate(const mc_series_t *s)
 {
     if (s->n == 0)
         return (mc_estimate_t){0};
-    const mc_series_t copy = sorted(s);
-    const double spread = quantile(&copy, 0.75) - quantile(&copy, 0.25);
-    return (mc_estimate_t){quantile(&copy, 0.5), 0.93 * spread / sqrt(s->n), s->n};
+    const mc_series_t *const copy = sorted(s);
+    const double spread = quantile(copy, 0.75) - quantile(copy, 0.25);
+    return (mc_estimate_t){quantile(copy, 0.5), 0.93 * spread / sqrt(s->n), s->n};
 }
 
 bool mc_estimate_is_sure(const mc_estimate_t *estimate)

@@ -191,7 +191,7 @@ static int add_pair(mc_tune_table_t *t, const mc_graph_t *graph, const mc_hop_t 
 
 static int add_pairs_of(mc_tune_table_t *t, const mc_graph_t *graph)
 {
-    mc_hop_t first[MC_MAX_HOPS], second[MC_MAX_HOPS];
+    static mc_hop_t first[MC_MAX_HOPS], second[MC_MAX_HOPS];
     const mc_node_t start = mc_graph_start(graph);
     const int32_t firsts = mc_graph_hops(graph, &start, first);
     int status = MESHCOLL_OK;
@@ -375,8 +375,9 @@ static int write_rows(const mc_tune_table_t *t, meshcoll_collective_t collective
 
 int mc_tune_table_close(mc_tune_table_t *t, mc_measured_t *measured)
 {
-    mc_measured_t found = {0};
+    static mc_measured_t found;
     int status = MESHCOLL_OK;
+    found = (mc_measured_t){0};
     if (t) {
         found.n_sizes = t->n_sizes;
         memcpy(found.bytes, t->bytes, sizeof t->bytes);
