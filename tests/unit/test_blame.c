@@ -221,6 +221,33 @@ Test(verdict, names_a_rank_at_work_and_one_that_failed_or_is_silent)
         MC_PEER_SILENT);
 }
 
+static int ask_fake(void *context, int32_t rank, uint32_t number, mc_waits_t *answer)
+{
+    const fakes_t *const f = context;
+    (void)number;
+    *answer = f->rank[rank];
+    return f->silent[rank] ? MESHCOLL_ERR_TRANSPORT : 0;
+}
+
+/* Through ranks that wait, too, as far as may be asked. */
+Test(verdict, is_found_at_the_end_of_the_waits)
+{
+    fakes_t f;
+    const mc_peer_query_t query = {ask_fake, &f};
+    fakes_init(&f);
+    set_wait(&f, 0, 3);
+    set_wait(&f, 3, 5);
+    f.silent[5] = true;
+    mc_verdict_t v = mc_verdict_find(&query, &f.rank[0].wait[0], FAKES, 60);
+    cr_expect(v.kind == MC_PEER_SILENT && v.wait.peer == 5);
+    v = mc_verdict_find(&query, &f.rank[0].wait[0], 0, 60);
+    cr_expect(v.kind == MC_PEER_WAITS && v.wait.peer == 3);
+    set_wait(&f, 5, 3);
+    f.silent[5] = false;
+    v = mc_verdict_find(&query, &f.rank[0].wait[0], FAKES, 60);
+    cr_expect_eq(v.kind, MC_PEER_WAITS, "they wait for one another");
+}
+
 /* Call numbers wrap; no mesh of that id: the split was not made. */
 Test(verdict, compares_numbers_that_wrap)
 {

@@ -57,49 +57,46 @@ static void print_peer(const mc_wait_t *wait, mc_text_t *text)
     mc_text_add(text, " was waited for too long");
 }
 
-__attribute__((noinline)) static bool answers(const mc_job_t *job, int32_t rank,
-                                              bool (*is)(const mc_waits_t *at))
+/* Ranks that are asked at most, and for how long, when a limit is over. */
+enum { MOST_ASKED = 16 };
+#define ASK_SECONDS 1.5
+
+static void print_waited_for(const mc_job_t *job, const mc_wait_t *wait, mc_text_t *text)
+{
+    if (!job->query.rank || wait->peer < 0) {
+        print_peer(wait, text);
+        return;
+    }
+    const mc_verdict_t v = mc_verdict_find(&job->query, wait, MOST_ASKED, ASK_SECONDS);
+    mc_verdict_print(&v, text);
+}
+
+__attribute__((noinline)) static bool is_destroying(const mc_job_t *job, int32_t rank)
 {
     mc_waits_t at;
-    return !job->query.rank(job->query.context, rank, 0, &at) && is(&at);
+    return !job->query.rank(job->query.context, rank, 0, &at) && mc_waits_to_destroy(&at);
 }
 
 /* The first rank that has not come to the end; -1: all have. */
 static int32_t find_absent(const mc_job_t *job)
 {
     int32_t r = 0;
-    while (r < job->mesh.size && (r == job->rank || answers(job, r, mc_waits_to_destroy)))
+    while (r < job->mesh.size && (r == job->rank || is_destroying(job, r)))
         r++;
     return r < job->mesh.size ? r : -1;
-}
-
-/* Asks the rank that is waited for. false: it cannot be asked, or there is none. */
-__attribute__((noinline)) static bool find_verdict(const mc_job_t *job, const mc_wait_t *wait,
-                                                   mc_verdict_t *verdict)
-{
-    mc_waits_t at;
-    if (!job->query.rank || wait->peer < 0)
-        return false;
-    const int silent = job->query.rank(job->query.context, wait->peer, 0, &at);
-    *verdict = mc_verdict_of(wait, silent ? NULL : &at);
-    return true;
 }
 
 /* The rank that is waited for comes first: texts that pass on this one may cut its end. */
 static int fail_late(const mc_job_t *job, const meshcoll_request_t *r)
 {
     char what[MC_WAIT_TEXT];
-    mc_verdict_t verdict;
     mc_text_t text = mc_text(what, sizeof what);
     mc_wait_t wait;
     mc_wait_describe(r, &wait);
     wait.still_ms = r->watched.looked - r->watched.moved;
     if (job->query.rank && wait.kind == MC_WAIT_DESTROY)
         mc_wait_set_job_peer(r->mesh, find_absent(job), &wait);
-    if (find_verdict(job, &wait, &verdict))
-        mc_verdict_print(&verdict, &text);
-    else
-        print_peer(&wait, &text);
+    print_waited_for(job, &wait, &text);
     mc_text_add(&text, "; time limit of %.3g s: ", (double)mc_limits_of(r) / 1000);
     mc_wait_print(&wait, MC_WAIT_SHORT, &text);
     return mc_fail(MESHCOLL_ERR_TIMEOUT, "%s", what);

@@ -4,6 +4,7 @@
 #include "runtime/diagnose/verdict.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -167,31 +168,22 @@ static int print_lines(lines_t *l, FILE *out)
 
 /* Causes --------------------------------------------------------------------------------------------- */
 
-static const mc_waits_t *record_of(const mc_status_t *s, int32_t rank)
+static int answer(void *context, int32_t rank, uint32_t number, mc_waits_t *waits)
 {
+    const mc_status_t *const s = context;
+    (void)number;
     for (int32_t r = 0; r < s->n; r++)
-        if (s->rank[r].waits.rank == rank && s->rank[r].answered)
-            return &s->rank[r].waits;
-    return NULL;
+        if (s->rank[r].waits.rank == rank && s->rank[r].answered) {
+            *waits = s->rank[r].waits;
+            return 0;
+        }
+    return MESHCOLL_ERR_TRANSPORT;
 }
 
-static mc_verdict_t verdict_of(const mc_status_t *s, const mc_wait_t *wait)
+static mc_verdict_t follow(const mc_status_t *s, const mc_wait_t *wait, int32_t most)
 {
-    return mc_verdict_of(wait, record_of(s, wait->peer));
-}
-
-/* What the rank does at which a wait ends, through ranks that wait, too; WAITS: they wait for one another. One that
- * is late may only get no core: where it waited last for a rank that does not answer, that is the one. */
-static mc_verdict_t find_end(const mc_status_t *s, const mc_wait_t *wait)
-{
-    mc_verdict_t v = verdict_of(s, wait);
-    for (int32_t i = 0; i < s->n && v.kind == MC_PEER_WAITS; i++)
-        v = verdict_of(s, &v.own);
-    mc_verdict_t behind = v;
-    for (int32_t i = 0; i < s->n && v.kind == MC_PEER_LATE; i++)
-        if (behind.kind == MC_PEER_LATE || behind.kind == MC_PEER_WAITS)
-            behind = verdict_of(s, &behind.own);
-    return behind.kind == MC_PEER_SILENT ? behind : v;
+    const mc_peer_query_t query = {answer, (void *)s};
+    return mc_verdict_find(&query, wait, most, INFINITY);
 }
 
 typedef struct {
@@ -205,13 +197,13 @@ static void print_circle(const mc_status_t *s, const mc_verdict_t *in, mc_text_t
 {
     mc_verdict_t first = *in, v = *in;
     for (int32_t i = 0; i < s->n; i++) {
-        v = verdict_of(s, &v.own);
+        v = follow(s, &v.own, 0);
         if (v.wait.known_as < first.wait.known_as)
             first = v;
     }
     const int32_t lowest = first.wait.known_as;
     mc_text_add(text, "ranks wait for one another: rank %" PRId32, lowest);
-    for (v = first; v.own.known_as != lowest; v = verdict_of(s, &v.own))
+    for (v = first; v.own.known_as != lowest; v = follow(s, &v.own, 0))
         mc_text_add(text, " for %" PRId32 ", %" PRId32, v.own.known_as, v.own.known_as);
     mc_text_add(text, " for %" PRId32 "; all ranks must make the same calls in the same order",
                 lowest);
@@ -244,7 +236,7 @@ static int print_causes(const mc_status_t *s, FILE *out)
         const mc_wait_t *const wait = &s->rank[r].waits.wait[0];
         if (!s->rank[r].answered || s->rank[r].waits.n == 0 || wait->peer < 0)
             continue;
-        const mc_verdict_t v = find_end(s, wait);
+        const mc_verdict_t v = follow(s, wait, s->n);
         add_cause(s, &v, causes);
     }
     for (int i = 0; i < causes->n; i++)

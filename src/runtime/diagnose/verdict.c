@@ -93,6 +93,28 @@ mc_verdict_t mc_verdict_of(const mc_wait_t *wait, const mc_waits_t *peer)
     return v;
 }
 
+__attribute__((noinline)) static mc_verdict_t ask(const mc_peer_query_t *query,
+                                                  const mc_wait_t *wait)
+{
+    mc_waits_t at;
+    const int silent = query->rank(query->context, wait->peer, 0, &at);
+    return mc_verdict_of(wait, silent ? NULL : &at);
+}
+
+mc_verdict_t mc_verdict_find(const mc_peer_query_t *query, const mc_wait_t *wait, int32_t most,
+                             double seconds)
+{
+    const double end = mc_now() + seconds;
+    mc_verdict_t v = ask(query, wait);
+    for (int32_t i = 0; i < most && v.kind == MC_PEER_WAITS && mc_now() <= end; i++)
+        v = ask(query, &v.own);
+    mc_verdict_t behind = v;
+    for (int32_t i = 0; i < most && v.kind == MC_PEER_LATE && mc_now() <= end; i++)
+        if (behind.kind == MC_PEER_LATE || behind.kind == MC_PEER_WAITS)
+            behind = ask(query, &behind.own);
+    return behind.kind == MC_PEER_SILENT ? behind : v;
+}
+
 /* Text ------------------------------------------------------------------------------------------- */
 
 static void print_away(const mc_verdict_t *v, mc_text_t *text)

@@ -3,6 +3,7 @@
 #define MC_DIAGNOSE_VERDICT_H
 
 #include "runtime/diagnose/waits.h"
+#include "runtime/handle/job.h"
 
 typedef enum {
     MC_PEER_SILENT, /* it does not answer */
@@ -28,6 +29,11 @@ typedef struct {
 
 /* `wait` has a peer, whose record is `peer`; NULL: it does not answer. */
 mc_verdict_t mc_verdict_of(const mc_wait_t *wait, const mc_waits_t *peer);
+/* Follows ranks that wait, too, to the one at the end: at most so many, for so long. WAITS: it was not reached, or they
+ * wait for one another. A rank that is late may only get no core: where it waited last for one that does not answer,
+ * that is the one. */
+mc_verdict_t mc_verdict_find(const mc_peer_query_t *query, const mc_wait_t *wait, int32_t most,
+                             double seconds);
 /* Appends a sentence without its full stop. */
 void mc_verdict_print(const mc_verdict_t *verdict, mc_text_t *text);
 /* Does it wait in the destruction of its last mesh? */

@@ -9,6 +9,7 @@
 #include "mesh/mesh.h"
 #include "runtime/handle/device.h"
 #include "runtime/handle/family.h"
+#include "runtime/handle/hooks.h"
 #include "runtime/place/boxes.h"
 #include "runtime/place/settings.h"
 #include "transport/shm/shm.h"
