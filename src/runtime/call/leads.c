@@ -53,7 +53,7 @@ static void release(meshcoll_request_t *x)
         mc_request_destroy(x);
         return;
     }
-    x->next_spare = x->mesh->spare_barrier;
+    x->barrier->next = x->mesh->spare_barrier;
     x->mesh->spare_barrier = x;
 }
 
@@ -65,21 +65,21 @@ static void leave(mc_lead_t *l)
 
 static int compare_calls(meshcoll_request_t *x)
 {
-    if (mc_lead_differs(x->compared))
-        return mc_failure_differs(x->mesh, x->lead);
-    mc_refusals_settle(&x->lead->refused, x->settles);
+    if (mc_lead_differs(x->barrier->compared))
+        return mc_failure_differs(x->mesh, x->barrier->lead);
+    mc_refusals_settle(&x->barrier->lead->refused, x->barrier->settles);
     return MESHCOLL_OK;
 }
 
 /* A barrier is complete, or the mesh has failed or is closed. */
 static void synced(meshcoll_request_t *x)
 {
-    mc_lead_t *const l = x->lead;
+    mc_lead_t *const l = x->barrier->lead;
     if (x->status == MESHCOLL_OK) {
-        mc_lead_reach(l, x->epoch);
+        mc_lead_reach(l, x->barrier->epoch);
         mc_busy_reached(&l->waiting);
     }
-    x->lead = NULL;
+    x->barrier->lead = NULL;
     leave(l);
     if (!x->mesh) { /* its closing releases it */
         x->running = false;
@@ -92,13 +92,15 @@ static void synced(meshcoll_request_t *x)
 static const mc_request_kind_t barrier_kind = {
     .end = compare_calls, .finish = synced, .release = release, .internal = true};
 
-static mc_operands_t operands_of(meshcoll_request_t *x)
+static int bind(meshcoll_request_t *x)
 {
-    return (mc_operands_t){.in = x->compared,
-                           .out = x->compared,
-                           .count = MC_COUNT(x->compared),
-                           .datatype = MESHCOLL_INT64,
-                           .op = MESHCOLL_MAX};
+    int64_t *const compared = x->barrier->compared;
+    const mc_operands_t operands = {.in = compared,
+                                    .out = compared,
+                                    .count = MC_COUNT(x->barrier->compared),
+                                    .datatype = MESHCOLL_INT64,
+                                    .op = MESHCOLL_MAX};
+    return mc_request_bind(x, &operands);
 }
 
 /* It is no part of what MESHCOLL_EXPLAIN reports, and has memory of its own, so that the requests of
@@ -108,7 +110,7 @@ static int create(meshcoll_t *h, meshcoll_request_t **barrier)
     meshcoll_request_t *x;
     const meshcoll_args_t args = {.size = sizeof args,
                                   .collective = MESHCOLL_ALLREDUCE,
-                                  .count = MC_COUNT(x->compared),
+                                  .count = MC_COUNT(x->barrier->compared),
                                   .datatype = MESHCOLL_INT64,
                                   .op = MESHCOLL_MAX};
     mc_ranked_t best;
@@ -123,8 +125,8 @@ static int create(meshcoll_t *h, meshcoll_request_t **barrier)
         return status;
     x->workspace = &x->own;
     x->kind = &barrier_kind;
-    const mc_operands_t operands = operands_of(x);
-    status = mc_request_bind(x, &operands);
+    x->barrier = calloc(1, sizeof *x->barrier);
+    status = x->barrier ? bind(x) : mc_fail_memory("a barrier");
     if (status) {
         mc_request_destroy(x);
         return status;
@@ -138,7 +140,7 @@ static int take(meshcoll_t *h, meshcoll_request_t **barrier)
     if (!h->spare_barrier)
         return create(h, barrier);
     *barrier = h->spare_barrier;
-    h->spare_barrier = (*barrier)->next_spare;
+    h->spare_barrier = (*barrier)->barrier->next;
     return MESHCOLL_OK;
 }
 
@@ -150,10 +152,10 @@ static int begin(meshcoll_t *h, mc_lead_t *l, uint32_t epoch)
     int status = take(h, &x);
     if (status)
         return status;
-    x->lead = l;
-    x->epoch = epoch;
-    x->settles = mc_refusals_tell(&l->refused, mc_failure_made(h, l));
-    mc_lead_compare(l, x->compared);
+    x->barrier->lead = l;
+    x->barrier->epoch = epoch;
+    x->barrier->settles = mc_refusals_tell(&l->refused, mc_failure_made(h, l));
+    mc_lead_compare(l, x->barrier->compared);
     x->operation = l->first_number + epoch % l->n_numbers;
     mc_executor_await(&x->executor, &l->synced, l->n_numbers > 1 ? epoch - 1 : epoch, &l->waiting);
     l->n_barriers++;
@@ -260,7 +262,7 @@ void mc_lead_close(meshcoll_t *h)
 {
     mc_refusals_free(&h->lead.refused);
     for (meshcoll_request_t *x; (x = h->spare_barrier);) {
-        h->spare_barrier = x->next_spare;
+        h->spare_barrier = x->barrier->next;
         mc_request_destroy(x);
     }
 }

@@ -241,6 +241,7 @@ void mc_request_destroy(meshcoll_request_t *r)
         r->own_lead->dropped = true; /* the last of them frees it */
     else
         mc_lead_free(r->own_lead);
+    free(r->barrier);
     free(r->mismatch);
     free(r->text);
     free(r);

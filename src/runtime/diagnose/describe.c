@@ -217,7 +217,7 @@ static mc_wait_kind_t kind_of(const meshcoll_request_t *r)
 {
     const meshcoll_t *const h = r->mesh;
     const void *const in = r->operands.in;
-    if (r->lead)
+    if (r->barrier)
         return MC_WAIT_LEAD;
     if (in && in == &h->arrived)
         return MC_WAIT_BARRIER;
@@ -240,7 +240,7 @@ static void describe_run(const meshcoll_request_t *r, mc_wait_t *wait)
 {
     wait->kind = kind_of(r);
     wait->collective = (int32_t)r->collective;
-    wait->is_persistent = !r->lead && r->operation >= MC_TAG_CALLS;
+    wait->is_persistent = !r->barrier && r->operation >= MC_TAG_CALLS;
     wait->number = r->operation % MC_TAG_CALLS;
     set_asked(r, wait);
     if (r->executor.bound) {

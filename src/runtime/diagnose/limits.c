@@ -41,7 +41,7 @@ static void watch(meshcoll_request_t *r, int64_t now)
     if (limit > 0)
         passed = smaller(passed, limit / LIMIT_LOOKS + 1);
     /* nobody waits for the barrier of a lead but runs that its lead holds back */
-    w->waited = r->lead && !r->lead->blocked ? 0 : w->waited + passed;
+    w->waited = r->barrier && !r->barrier->lead->blocked ? 0 : w->waited + passed;
     w->moved = mark == w->mark ? w->moved : now;
     w->mark = mark;
     w->looked = now;

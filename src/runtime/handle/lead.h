@@ -19,6 +19,7 @@
 #ifndef MC_HANDLE_LEAD_H
 #define MC_HANDLE_LEAD_H
 
+#include "base/base.h"
 #include "base/list.h"
 #include "runtime/handle/refusals.h"
 
@@ -50,6 +51,15 @@ typedef struct mc_lead {
     uint32_t n_starts;                /* of a persistent request, refused ones too */
     mc_refusals_t refused;
 } mc_lead_t;
+
+/* Of a request that is the barrier of a lead. */
+typedef struct {
+    mc_lead_t *lead; /* which may outlive the request; NULL: it does not run */
+    uint32_t epoch;
+    int64_t compared[2];      /* a hash of the calls made and refused, and its complement */
+    uint32_t settles;         /* up to which call */
+    meshcoll_request_t *next; /* in the handle's list of spare ones */
+} mc_barrier_t;
 
 /* Counts a call of so many bytes. Returns whether it is the first of a new epoch: then a barrier is to be
  * begun, for the epoch before. */

@@ -86,14 +86,10 @@ struct meshcoll_request {
     struct mc_check *check;
     int status_of_check; /* of the last one that has ended */
     char *mismatch;      /* its sentence; `why` then */
-    /* Of a persistent request: its lead, and what each run counts. Of the barrier of a lead: that lead, which
-     * may outlive the request, and the epoch. */
-    mc_lead_t *own_lead, *lead;
+    /* Of a persistent request: its lead, and what each run counts. */
+    mc_lead_t *own_lead;
     int64_t bytes;
-    uint32_t epoch;
-    int64_t compared[2]; /* by it: a hash of the calls made and refused, and its complement */
-    uint32_t settles;    /* up to which call */
-    meshcoll_request_t *next_spare; /* in the handle's list of spare barriers */
+    mc_barrier_t *barrier; /* NULL: it is none of a lead */
     struct mc_gpu_program
         *program; /* of a persistent request on device memory, which has no plan */
     /* Of a persistent request on device memory that runs on the host (gpu/call/call.h); else NULL. */
