@@ -5,7 +5,7 @@
 #include "sim.h"
 
 #include "compose/planner/planner.h"
-#include "gpu/launch/tracks.h"
+#include "gpu/launch/price.h"
 #include "runtime/call/request.h"
 #include "runtime/choose/choice.h"
 

@@ -6,7 +6,7 @@
 #define MC_TEST_BOX_H
 
 #include "far.h"
-#include "gpu/launch/tracks.h"
+#include "gpu/launch/price.h"
 #include "gpu/program/program.h"
 #include "host_walk.h"
 #include "support/case.h"

@@ -1,5 +1,5 @@
 /* Tracks of programs: which phases have one, that no dependency between them is lost, and that they end. */
-#include "gpu/launch/tracks.h"
+#include "gpu/launch/price.h"
 
 #include "gpu/program/program.h"
 #include "runtime/call/request.h"

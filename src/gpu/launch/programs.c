@@ -1,8 +1,7 @@
 #include "gpu/launch/programs.h"
 
 #include "compose/algorithms/placement.h"
-#include "gpu/launch/protocol.h"
-#include "gpu/launch/tracks.h"
+#include "gpu/launch/price.h"
 #include "gpu/mesh/gpu.h"
 #include "gpu/mesh/signals.h"
 #include "runtime/call/args.h"
@@ -124,9 +123,8 @@ typedef struct {
     bool by_comm;
     mc_plan_t *plan;
     mc_binding_t binding;
-    mc_gpu_volume_t volume; /* of all ranks */
     mc_device_tracks_t tracks;
-    mc_gpu_load_t load; /* of these, of all ranks */
+    mc_gpu_load_t load; /* of all ranks */
     bool ll;            /* messages have flags in their data */
 } making_t;
 
@@ -151,7 +149,6 @@ static int32_t mesh_rank(const making_t *m, int32_t planned)
 static int measure(making_t *m)
 {
     const mc_links_t *const links = &m->mesh->links;
-    mc_gpu_volume_add(&m->volume, m->plan);
     mc_gpu_load_add(&m->load, &m->tracks, links, m->plan);
     for (int32_t r = 0; r < m->mesh->mesh.size; r++) {
         mc_plan_t *plan;
@@ -160,7 +157,6 @@ static int measure(making_t *m)
         const int status = plan_of(m, r, &plan);
         if (status)
             return status;
-        mc_gpu_volume_add(&m->volume, plan);
         mc_gpu_load_add(&m->load, &m->tracks, links, plan);
         mc_plan_free(plan);
     }
@@ -192,8 +188,8 @@ static bool takes_ll(const making_t *m)
     const double chunk = chunk_of(m), beta = mc_gpu_slowest(&h->links, &h->mesh);
     l.blocks /= m->tracks.n;
     return !has_tables(m->args) && !h->gpu->signals &&
-           mc_gpu_protocol_seconds(&m->volume, &l, chunk, beta, true) <
-               mc_gpu_protocol_seconds(&m->volume, &l, chunk, beta, false);
+           mc_gpu_protocol_seconds(&m->load, &l, chunk, beta, true) <
+               mc_gpu_protocol_seconds(&m->load, &l, chunk, beta, false);
 }
 
 /* An alltoallv that passes blocks through other ranks needs their counts. */
@@ -292,7 +288,7 @@ static int open_near(const making_t *m, near_t *near)
  * (gpu/program/direct.h). */
 static int lower_bound(const making_t *m, mc_gpu_program_t *p)
 {
-    const uint32_t widest = m->volume.widest, blocks = m->mesh->gpu->arena.layout.blocks;
+    const uint32_t widest = m->load.widest, blocks = m->mesh->gpu->arena.layout.blocks;
     near_t near;
     if (!m->window || m->ll || m->tracks.n > 1)
         return mc_device_lower(&m->binding, widest, blocks, &m->tracks, NULL, &p->lowered);

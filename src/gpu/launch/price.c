@@ -1,4 +1,4 @@
-#include "gpu/launch/tracks.h"
+#include "gpu/launch/price.h"
 
 #include "gpu/program/program.h"
 
@@ -54,6 +54,8 @@ void mc_gpu_load_add(mc_gpu_load_t *load, const mc_device_tracks_t *tracks, cons
         const mc_link_t *const link = &links->dim[mc_mesh_level(mesh, plan->rank, s->peer)];
         const uint32_t t = tracks->of[s->phase];
         load->start[t] += (link->alpha + link->gap) / mesh->size;
+        load->messages++;
+        load->chunks += (uint64_t)s->run * s->nrun;
         load->byte[t] += (double)s->run * s->nrun * link->beta / mesh->size;
     }
     load->widest = widest > load->widest ? widest : load->widest;
@@ -84,4 +86,33 @@ bool mc_gpu_tracks_pay(const mc_device_tracks_t *tracks, const mc_gpu_load_t *lo
     }
     /* what the longest does not hide: the first turn of those before it, the last of those behind it */
     return longest + (all - longest) / (passes * segments) < one;
+}
+
+/* Seconds of a message besides its bytes, and bytes on the wire for each of its bytes, without flags in the
+ * data and with them. Seconds: steps of a ring over NVLink, of the protocols Simple and LL, in NCCL 2.30's own
+ * table for sm_90 (docs/gpu.md); no card was measured here. */
+static const struct {
+    double step, wire;
+} prices[2] = {{3.4e-6, 1}, {0.6e-6, 2}};
+
+double mc_gpu_protocol_seconds(const mc_gpu_load_t *load, const mc_gpu_layout_t *l, double chunk,
+                               double beta, bool ll)
+{
+    uint32_t piece;
+    if (load->widest == 0 ||
+        !mc_device_piece_bytes(load->widest, ll ? l->ll_bytes : l->slot_bytes, ll, &piece))
+        return INFINITY;
+    const double ranks = l->ranks, words = ceil(chunk / MC_DEVICE_WORD);
+    const double passes = ceil(ceil(words / l->blocks) * MC_DEVICE_WORD / piece);
+    return (double)load->messages / ranks * passes * prices[ll].step +
+           (double)load->chunks / ranks * chunk * prices[ll].wire * beta;
+}
+
+double mc_gpu_slowest(const mc_links_t *links, const mc_mesh_t *mesh)
+{
+    double beta = 0;
+    for (int32_t d = 0; d < mesh->ndims; d++)
+        if (mesh->dim[d].extent > 1 && links->dim[d].beta > beta)
+            beta = links->dim[d].beta;
+    return beta;
 }
