@@ -1,8 +1,8 @@
-/* Greetings of the bootstrap. First byte: 0 a visitor's hello at the door, 1 the answer to a rank that joins; +2: with a
+/* Greetings of the bootstrap. First byte: 0 a pending connection's hello to the acceptor, 1 the answer to a rank that joins; +2: with a
  * valid signature, as anyone can make where there is no secret. */
 #include "fuzz/fuzz.h"
 #include "job/bootstrap/tree.h"
-#include "job/handshake/door.h"
+#include "job/handshake/acceptor.h"
 
 #include <errno.h>
 #include <sys/socket.h>
@@ -18,32 +18,33 @@ static void send_all(int fd, const void *at, size_t bytes)
     FUZZ_CHECK(shutdown(fd, SHUT_WR) == 0, "%d", errno);
 }
 
-/* Through mc_door_wait, as by a connection that the door has accepted. */
+/* Through mc_acceptor_wait, as by a connection that the acceptor has accepted. */
 static void visit(fuzz_bytes_t *bytes, bool is_signed)
 {
-    mc_door_t *const door = calloc(1, sizeof *door);
-    mc_visitor_t visitor;
+    mc_acceptor_t *const acceptor = calloc(1, sizeof *acceptor);
+    mc_pending_t pending;
     int fd[2], which;
-    FUZZ_CHECK(door && socketpair(AF_UNIX, SOCK_STREAM, 0, fd) == 0, "%d", errno);
-    mc_door_open(door, &env.self, -1);
-    door->n_lines = 1 << 10; /* writes none */
-    door->visitor[door->n++] = (mc_visitor_t){.fd = fd[0], .deadline = MC_WIRE_FOREVER};
+    FUZZ_CHECK(acceptor && socketpair(AF_UNIX, SOCK_STREAM, 0, fd) == 0, "%d", errno);
+    mc_acceptor_open(acceptor, &env.self, -1);
+    acceptor->n_lines = 1 << 10; /* writes none */
+    acceptor->pending[acceptor->n++] = (mc_pending_t){.fd = fd[0], .deadline = MC_WIRE_FOREVER};
     if (is_signed) {
         mc_hello_t hello;
         fuzz_fill(bytes, &hello, sizeof hello);
         memcpy(hello.job, env.self.job, sizeof hello.job);
-        FUZZ_CHECK(!mc_handshake_sign_hello(&env.self, &door->visitor[0].challenge, &hello), "mac");
+        FUZZ_CHECK(!mc_handshake_sign_hello(&env.self, &acceptor->pending[0].challenge, &hello),
+                   "mac");
         send_all(fd[1], &hello, sizeof hello);
     } else {
         send_all(fd[1], bytes->at, (size_t)(bytes->end - bytes->at));
     }
-    for (int i = 0; door->n > 0 && i < 4; i++)
-        if (mc_door_wait(door, 0, NULL, 0, &which, &visitor) == 0)
-            close(visitor.fd);
-    FUZZ_CHECK(door->n == 0, "a visitor stays");
-    mc_door_close(door);
+    for (int i = 0; acceptor->n > 0 && i < 4; i++)
+        if (mc_acceptor_wait(acceptor, 0, NULL, 0, &which, &pending) == 0)
+            close(pending.fd);
+    FUZZ_CHECK(acceptor->n == 0, "a pending connection stays");
+    mc_acceptor_close(acceptor);
     close(fd[1]);
-    free(door);
+    free(acceptor);
 }
 
 /* The place in the tree that an accepted answer names must be one. */

@@ -29,7 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     from->rank = what & PARENT ? 0 : 1;
     FUZZ_CHECK(n == 0 || send(fd[1], bytes.at, n, MSG_NOSIGNAL) == (ssize_t)n, "%d", errno);
     FUZZ_CHECK(shutdown(fd[1], SHUT_WR) == 0, "%d", errno);
-    int status = what & EARLY ? mc_tree_hear(&tree, from) : MESHCOLL_OK;
+    int status = what & EARLY ? mc_tree_take_early(&tree, from) : MESHCOLL_OK;
     if (!status)
         status = mc_tree_allgather(&tree, in, out, BLOCK, MC_WIRE_FOREVER);
     if (!status && !(what & PARENT))

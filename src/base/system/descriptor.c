@@ -14,6 +14,13 @@ int mc_descriptor(int made)
     return moved;
 }
 
+void mc_descriptor_close(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
 FILE *mc_descriptor_stream(int made, const char *mode)
 {
     const int fd = mc_descriptor(made);

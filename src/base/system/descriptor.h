@@ -9,6 +9,8 @@
 
 /* Returns `made`, which is close-on-exec, or a duplicate above 2 in its place. -1, with errno, for -1. */
 int mc_descriptor(int made);
+/* Closes it, if it is one, and sets it to -1. */
+void mc_descriptor_close(int *fd);
 /* The stream of `made`, which it takes over, moved as well; NULL, with errno. */
 FILE *mc_descriptor_stream(int made, const char *mode);
 /* Opens /dev/null at those of 0 to 2 that are closed, for good: for libraries that make descriptors of their own. */

@@ -1,5 +1,6 @@
 #include "gpu/proxy/state.h"
 
+#include "base/system/thread.h"
 #include "runtime/connect/connections.h"
 #include "runtime/progress/failure.h"
 #include "runtime/progress/progress.h"
@@ -7,7 +8,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>
-#include <signal.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -369,11 +369,7 @@ static void *run(void *proxy)
 
 int mc_proxy_thread_start(mc_proxy_t *p)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    const int error = pthread_create(&p->thread, NULL, run, p);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    const int error = mc_thread_start(&p->thread, run, p);
     p->has_thread = error == 0;
     return error ? mc_fail(MESHCOLL_ERR_SYSTEM, "the proxy's thread could not be started: %s",
                            strerror(error))

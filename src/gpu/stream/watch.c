@@ -1,7 +1,8 @@
 #include "gpu/stream/watch.h"
 
+#include "base/system/thread.h"
+
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
@@ -143,16 +144,6 @@ static void free_watch(mc_stream_watch_t *w)
     free(w);
 }
 
-static int start(mc_stream_watch_t *w)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    const int failed = pthread_create(&w->thread, NULL, serve, w);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return failed;
-}
-
 int mc_stream_watch_open(const mc_stream_watched_t *watched, mc_stream_watch_t **watch)
 {
     pthread_condattr_t attributes;
@@ -168,7 +159,7 @@ int mc_stream_watch_open(const mc_stream_watched_t *watched, mc_stream_watch_t *
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&w->wakes, &attributes);
     pthread_condattr_destroy(&attributes);
-    if (start(w)) {
+    if (mc_thread_start(&w->thread, serve, w)) {
         free_watch(w);
         return mc_fail(MESHCOLL_ERR_SYSTEM,
                        "no thread could be started to watch the streams of a GPU");

@@ -1,9 +1,9 @@
 #include "job/bootstrap/join.h"
 
+#include "base/system/descriptor.h"
 #include "job/bootstrap/notice.h"
-#include "job/bootstrap/rival.h"
 #include "job/bootstrap/seek.h"
-#include "job/handshake/door.h"
+#include "job/handshake/acceptor.h"
 #include "job/network/peer.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-/* Coming in by the door ------------------------------------------------------------------------ */
+/* Accepting ------------------------------------------------------------------------ */
 
 /* Connected neighbours. A child may be ready for the first exchange before all others are there;
  * then it has nothing more to say, and is watched for its end only. */
@@ -40,23 +40,23 @@ static watched_t watch(mc_tree_t *tree, int rival)
     return w;
 }
 
-static int hear(mc_tree_t *tree, mc_branch_t *branch, int rival)
+static int take_event(mc_tree_t *tree, mc_branch_t *branch, int rival)
 {
     if (branch)
-        return mc_tree_hear(tree, branch);
-    return mc_rival_hear(rival) ? mc_tree_fail(tree, "%s", meshcoll_last_error()) : MESHCOLL_OK;
+        return mc_tree_take_early(tree, branch);
+    return mc_rival_accept(rival) ? mc_tree_fail(tree, "%s", meshcoll_last_error()) : MESHCOLL_OK;
 }
 
-/* The next visitor; ERR_TRANSPORT: a neighbour failed. IN_PROGRESS: the time is over. */
-static int next_visitor(mc_tree_t *tree, mc_door_t *door, int rival, double deadline,
-                        mc_visitor_t *visitor)
+/* The next connection of a rank; ERR_TRANSPORT: a neighbour failed. IN_PROGRESS: the time is over. */
+static int next_pending(mc_tree_t *tree, mc_acceptor_t *acceptor, int rival, double deadline,
+                        mc_pending_t *pending)
 {
     int which = 0, failed, status = MESHCOLL_OK;
     do {
         const watched_t w = watch(tree, rival);
-        failed = mc_door_wait(door, deadline, w.poll, w.n, &which, visitor);
+        failed = mc_acceptor_wait(acceptor, deadline, w.poll, w.n, &which, pending);
         if (failed == ECANCELED)
-            status = hear(tree, w.branch[which], rival);
+            status = take_event(tree, w.branch[which], rival);
     } while (failed == ECANCELED && !status);
     if (status)
         return status;
@@ -71,7 +71,7 @@ static int next_visitor(mc_tree_t *tree, mc_door_t *door, int rival, double dead
 
 typedef struct {
     mc_tree_t *tree;
-    mc_door_t *door;
+    mc_acceptor_t *acceptor;
     mc_bitmap_t joined;
     mc_endpoint_t (*listens)[MC_ENDPOINTS]; /* by node */
     int32_t *rank;                          /* by node */
@@ -110,7 +110,7 @@ static void say_missing(registry_t *r)
     if (!mc_notice_due(&r->notice, &waited))
         return;
     const int32_t n = mc_join_missing(&r->joined, r->tree->self.size, &text);
-    mc_seek_where(r->door->listener, &at);
+    mc_seek_where(r->acceptor->listener, &at);
     fprintf(stderr,
             "meshcoll: rank 0 has waited %.0f s for %d of %d ranks: %s; it listens on %s, for %g s "
             "in all (MESHCOLL_BOOTSTRAP_TIMEOUT)\n",
@@ -141,30 +141,30 @@ static mc_answer_code_t judge(const registry_t *r, const mc_hello_t *hello)
 }
 
 /* Once a process, however many meshes it creates. */
-static void warn_of_strangers(const registry_t *r, const mc_visitor_t *visitor)
+static void warn_of_strangers(const registry_t *r, const mc_pending_t *pending)
 {
     static atomic_flag warned = ATOMIC_FLAG_INIT;
-    if (!r->tree->self.has_secret && mc_peer_find(visitor->fd) != MC_PEER_OURS &&
+    if (!r->tree->self.has_secret && mc_peer_find(pending->fd) != MC_PEER_OURS &&
         !atomic_flag_test_and_set(&warned))
         fprintf(stderr,
                 "meshcoll: rank 0 accepts ranks from elsewhere (%s) without a secret: anybody who "
                 "reaches its port may join; MESHCOLL_SECRET or MESHCOLL_SECRET_FILE on all ranks "
                 "keeps others out\n",
-                visitor->name);
+                pending->name);
 }
 
 /* A child of rank 0 keeps its connection; the others are sent to their parents. */
-static void enter(registry_t *r, const mc_visitor_t *visitor)
+static void enter(registry_t *r, const mc_pending_t *pending)
 {
     const int32_t node = r->n, parent = (node - 1) / MC_FANOUT;
-    const mc_hello_t *const hello = &visitor->hello;
+    const mc_hello_t *const hello = &pending->hello;
     mc_answer_t answer = {.code = MC_ANSWER_OK, .index = node, .parent_rank = r->rank[parent]};
     if (parent > 0)
         memcpy(answer.parent, r->listens[parent], sizeof answer.parent);
     memcpy(answer.start, r->start, sizeof answer.start);
-    warn_of_strangers(r, visitor); /* which may hang up when it has its answer */
-    if (mc_handshake_answer(&r->tree->self, visitor->fd, &visitor->challenge, hello, &answer)) {
-        close(visitor->fd); /* it comes again */
+    warn_of_strangers(r, pending); /* which may hang up when it has its answer */
+    if (mc_handshake_answer(&r->tree->self, pending->fd, &pending->challenge, hello, &answer)) {
+        close(pending->fd); /* it comes again */
         return;
     }
     mc_bitmap_set(&r->joined, (uint32_t)hello->rank, 1);
@@ -172,19 +172,19 @@ static void enter(registry_t *r, const mc_visitor_t *visitor)
     memcpy(r->listens[node], hello->listens, sizeof hello->listens);
     r->n++;
     if (parent > 0) {
-        close(visitor->fd);
+        close(pending->fd);
         return;
     }
-    r->tree->child[node - 1].fd = visitor->fd;
+    r->tree->child[node - 1].fd = pending->fd;
     r->tree->child[node - 1].rank = hello->rank;
 }
 
 static int register_ranks(registry_t *r, double deadline)
 {
-    mc_visitor_t visitor;
+    mc_pending_t pending;
     while (r->n < r->tree->self.size) {
         const double until = mc_notice_until(&r->notice, deadline);
-        const int status = next_visitor(r->tree, r->door, r->rival, until, &visitor);
+        const int status = next_pending(r->tree, r->acceptor, r->rival, until, &pending);
         if (status == MESHCOLL_IN_PROGRESS && mc_now() >= deadline)
             return fail_missing(r);
         say_missing(r);
@@ -192,19 +192,13 @@ static int register_ranks(registry_t *r, double deadline)
             continue;
         if (status)
             return status;
-        const mc_answer_code_t code = judge(r, &visitor.hello);
+        const mc_answer_code_t code = judge(r, &pending.hello);
         if (code == MC_ANSWER_OK)
-            enter(r, &visitor);
+            enter(r, &pending);
         else
-            mc_door_refuse(r->door, &visitor, code);
+            mc_acceptor_refuse(r->acceptor, &pending, code);
     }
     return MESHCOLL_OK;
-}
-
-static void close_fd(int fd)
-{
-    if (fd >= 0)
-        close(fd);
 }
 
 static int receive_ranks(const mc_environment_t *env, mc_tree_t *tree, double deadline)
@@ -220,26 +214,26 @@ static int receive_ranks(const mc_environment_t *env, mc_tree_t *tree, double de
         return status;
     status = mc_seek_listen(env, &listener);
     if (status) {
-        close_fd(r.rival);
+        mc_descriptor_close(&r.rival);
         return status;
     }
-    r.door = calloc(1, sizeof *r.door);
+    r.acceptor = calloc(1, sizeof *r.acceptor);
     r.listens = calloc(n, sizeof *r.listens);
     r.rank = calloc(n, sizeof *r.rank);
-    if (!r.door || !r.listens || !r.rank || mc_bitmap_init(&r.joined, (uint32_t)n)) {
+    if (!r.acceptor || !r.listens || !r.rank || mc_bitmap_init(&r.joined, (uint32_t)n)) {
         close(listener);
         status = mc_fail_memory("the ranks of the job");
     } else {
         mc_bitmap_set(&r.joined, 0, 1);
-        mc_door_open(r.door, &tree->self, listener);
+        mc_acceptor_open(r.acceptor, &tree->self, listener);
         status = register_ranks(&r, deadline);
-        mc_door_close(r.door);
+        mc_acceptor_close(r.acceptor);
         mc_bitmap_free(&r.joined);
     }
     free(r.rank);
     free(r.listens);
-    free(r.door);
-    close_fd(r.rival);
+    free(r.acceptor);
+    mc_descriptor_close(&r.rival);
     return status;
 }
 
@@ -254,11 +248,11 @@ static mc_branch_t *missing_child(mc_tree_t *tree, const mc_hello_t *hello)
     return NULL;
 }
 
-static int receive_children(mc_tree_t *tree, mc_door_t *door, double deadline)
+static int receive_children(mc_tree_t *tree, mc_acceptor_t *acceptor, double deadline)
 {
-    mc_visitor_t visitor;
+    mc_pending_t pending;
     for (int32_t n = 0; n < tree->n_children;) {
-        const int status = next_visitor(tree, door, -1, deadline, &visitor);
+        const int status = next_pending(tree, acceptor, -1, deadline, &pending);
         if (status == MESHCOLL_IN_PROGRESS)
             return mc_tree_fail(tree,
                                 "rank %d waited %g s for %d more to connect to it "
@@ -266,17 +260,17 @@ static int receive_children(mc_tree_t *tree, mc_door_t *door, double deadline)
                                 tree->self.rank, tree->timeout, tree->n_children - n);
         if (status)
             return status;
-        mc_branch_t *const child = missing_child(tree, &visitor.hello);
-        const bool known = visitor.hello.rank > 0 && visitor.hello.rank < tree->self.size;
+        mc_branch_t *const child = missing_child(tree, &pending.hello);
+        const bool known = pending.hello.rank > 0 && pending.hello.rank < tree->self.size;
         mc_answer_t answer = {.code = MC_ANSWER_OK};
         if (!child || !known) {
-            mc_door_refuse(door, &visitor, known ? MC_ANSWER_TWICE : MC_ANSWER_RANK);
-        } else if (mc_handshake_answer(&tree->self, visitor.fd, &visitor.challenge, &visitor.hello,
+            mc_acceptor_refuse(acceptor, &pending, known ? MC_ANSWER_TWICE : MC_ANSWER_RANK);
+        } else if (mc_handshake_answer(&tree->self, pending.fd, &pending.challenge, &pending.hello,
                                        &answer)) {
-            close(visitor.fd);
+            close(pending.fd);
         } else {
-            child->fd = visitor.fd;
-            child->rank = visitor.hello.rank;
+            child->fd = pending.fd;
+            child->rank = pending.hello.rank;
             n++;
         }
     }
@@ -294,20 +288,20 @@ static int join_rank0(const mc_environment_t *env, mc_tree_t *tree, double deadl
     mc_tree_place(tree, seek.answer.index);
     status = mc_seek_parent(&tree->self, &seek, later, &tree->parent.fd);
     tree->parent.rank = seek.answer.parent_rank;
-    mc_door_t *const door = status ? NULL : calloc(1, sizeof *door);
-    if (!status && !door)
+    mc_acceptor_t *const acceptor = status ? NULL : calloc(1, sizeof *acceptor);
+    if (!status && !acceptor)
         status = mc_tree_fail(tree, "rank %d is out of memory", tree->self.rank);
     if (status) {
         close(seek.listener);
         return status;
     }
-    mc_door_open(door, &tree->self, seek.listener);
-    const int lacks = mc_door_reserve(door, (int)tree->n_children);
+    mc_acceptor_open(acceptor, &tree->self, seek.listener);
+    const int lacks = mc_acceptor_reserve(acceptor, (int)tree->n_children);
     status = lacks ? mc_tree_fail(tree, "rank %d cannot take %d connections: %s (ulimit -n)",
                                   tree->self.rank, (int)tree->n_children, strerror(lacks))
-                   : receive_children(tree, door, later);
-    mc_door_close(door);
-    free(door);
+                   : receive_children(tree, acceptor, later);
+    mc_acceptor_close(acceptor);
+    free(acceptor);
     return status;
 }
 

@@ -1,5 +1,4 @@
 /* Where rank 0 listens. */
-#include "job/bootstrap/resolve.h"
 #include "job/bootstrap/seek.h"
 #include "job/network/network.h"
 

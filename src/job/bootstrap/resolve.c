@@ -1,10 +1,10 @@
-#include "job/bootstrap/resolve.h"
+#include "job/bootstrap/seek.h"
 
 #include "base/system/descriptor.h"
+#include "base/system/thread.h"
 
 #include <netdb.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,20 +65,6 @@ static void *look_up(void *context)
     return NULL;
 }
 
-/* The program's signals are not for this thread. */
-static int start(mc_lookup_t *lookup)
-{
-    pthread_t thread;
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    const int failed = pthread_create(&thread, NULL, look_up, lookup);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (!failed)
-        pthread_detach(thread);
-    return failed;
-}
-
 mc_lookup_t *mc_lookup_begin(const char *host)
 {
     mc_lookup_t *const l = calloc(1, sizeof *l + strlen(host) + 1);
@@ -87,12 +73,13 @@ mc_lookup_t *mc_lookup_begin(const char *host)
     strcpy(l->host, host);
     atomic_init(&l->owners, 2);
     l->event = mc_descriptor(eventfd(0, EFD_CLOEXEC));
-    if (l->event < 0 || start(l)) {
-        if (l->event >= 0)
-            close(l->event);
+    pthread_t thread;
+    if (l->event < 0 || mc_thread_start(&thread, look_up, l)) {
+        mc_descriptor_close(&l->event);
         free(l);
         return NULL;
     }
+    pthread_detach(thread);
     return l;
 }
 

@@ -1,4 +1,4 @@
-#include "job/bootstrap/rival.h"
+#include "job/bootstrap/seek.h"
 
 #include "base/system/descriptor.h"
 #include "base/system/process.h"
@@ -49,14 +49,13 @@ static int take_name(const mc_environment_t *env, int *fd)
     socklen_t bytes;
     if (find_name(env, &at, &bytes))
         return EIO;
-    const int made = mc_descriptor(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    int made = mc_descriptor(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (made >= 0 && bind(made, (struct sockaddr *)&at, bytes) == 0 && listen(made, 1) == 0) {
         *fd = made;
         return 0;
     }
     const int failed = errno;
-    if (made >= 0)
-        close(made);
+    mc_descriptor_close(&made);
     return failed;
 }
 
@@ -67,11 +66,10 @@ static int meet(const mc_environment_t *env, pid_t *pid)
     socklen_t bytes;
     if (find_name(env, &at, &bytes))
         return MESHCOLL_OK;
-    const int made = mc_descriptor(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    int made = mc_descriptor(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     const bool met = made >= 0 && connect(made, (struct sockaddr *)&at, bytes) == 0;
     const int status = met ? judge(made, pid) : MESHCOLL_OK;
-    if (made >= 0)
-        close(made);
+    mc_descriptor_close(&made);
     return status;
 }
 
@@ -85,18 +83,15 @@ int mc_rival_claim(const mc_environment_t *env, int *fd)
     const int left = mc_process_has_ended(pid) ? take_name(env, fd) : 0;
     if (left)
         return MESHCOLL_OK;
-    if (*fd >= 0)
-        close(*fd);
-    *fd = -1;
+    mc_descriptor_close(fd);
     return MESHCOLL_ERR_TRANSPORT;
 }
 
-int mc_rival_hear(int fd)
+int mc_rival_accept(int fd)
 {
     pid_t pid;
-    const int made = mc_descriptor(accept4(fd, NULL, NULL, SOCK_CLOEXEC));
+    int made = mc_descriptor(accept4(fd, NULL, NULL, SOCK_CLOEXEC));
     const int status = made < 0 ? MESHCOLL_OK : judge(made, &pid);
-    if (made >= 0)
-        close(made);
+    mc_descriptor_close(&made);
     return status;
 }

@@ -2,8 +2,8 @@
  * stranger on one of them delays nobody, and never are there two connections to one rank 0. */
 #include "job/bootstrap/seek.h"
 
+#include "base/system/descriptor.h"
 #include "job/bootstrap/notice.h"
-#include "job/bootstrap/resolve.h"
 
 #include <errno.h>
 #include <netdb.h>
@@ -64,13 +64,6 @@ static const char *text_of(int error)
 
 /* Attempts ------------------------------------------------------------------------------------- */
 
-static void hang_up(attempt_t *a)
-{
-    if (a->fd >= 0)
-        close(a->fd);
-    a->fd = -1;
-}
-
 /* Most ports refuse, as nobody listens there: that does not hide what came of another one just now. */
 static void note(search_t *s, const attempt_t *a, const char *why)
 {
@@ -86,7 +79,7 @@ static void note(search_t *s, const attempt_t *a, const char *why)
 static void give_up(search_t *s, attempt_t *a, const char *why)
 {
     note(s, a, why);
-    hang_up(a);
+    mc_descriptor_close(&a->fd);
     a->stage = PAUSED;
     a->until = mc_now();
     if (++a->turn % s->addresses.n != 0)
@@ -328,9 +321,9 @@ static void end_search(search_t *s, bool found)
 {
     mc_lookup_drop(s->lookup);
     for (int32_t i = 0; i < s->env->n_ports; i++)
-        hang_up(&s->attempt[i]);
-    if (!found && s->listener >= 0)
-        close(s->listener);
+        mc_descriptor_close(&s->attempt[i].fd);
+    if (!found)
+        mc_descriptor_close(&s->listener);
     free(s);
 }
 

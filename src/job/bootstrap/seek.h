@@ -25,4 +25,41 @@ int mc_seek_rank0(const mc_environment_t *env, const mc_self_t *self, double dea
  * failure. */
 int mc_seek_parent(const mc_self_t *self, mc_seek_t *seek, double deadline, int *fd);
 
+/* Names and addresses (resolve.c) --------------------------------------------------------------- */
+
+enum { MC_ADDRESSES = 16 };
+
+typedef struct {
+    struct sockaddr_storage at[MC_ADDRESSES];
+    int n;
+} mc_addresses_t;
+
+/* Is it one already? */
+bool mc_resolve_is_address(const char *host);
+/* 0, or an error of gai_strerror. */
+int mc_resolve(const char *host, mc_addresses_t *found);
+
+/* The same in a thread of its own, as a resolver waits for servers that do not answer, for as long as it likes. */
+typedef struct mc_lookup mc_lookup_t;
+
+/* NULL: out of memory or threads. */
+mc_lookup_t *mc_lookup_begin(const char *host);
+/* Ready for POLLIN when it has ended. */
+int mc_lookup_event(const mc_lookup_t *lookup);
+/* True: it has ended, and is freed; *failed and *found are set. */
+bool mc_lookup_done(mc_lookup_t *lookup, int *failed, mc_addresses_t *found);
+/* Its result is not wanted any more; NULL is allowed. */
+void mc_lookup_drop(mc_lookup_t *lookup);
+
+/* Rivals (rival.c) ------------------------------------------------------------------------------ */
+
+/* Two processes that are rank 0 of what looks like one job: without a secret, ranks of both would form meshes with
+ * each other. While rank 0 waits for the others it holds a name, an abstract socket of its machine. */
+
+/* *fd: the name, to be polled and closed; -1: there is none, as there is a secret. ERR_TRANSPORT names the other
+ * process of this user that has it, and that now hears of this one. */
+int mc_rival_claim(const mc_environment_t *env, int *fd);
+/* Somebody has come to `fd`. ERR_TRANSPORT: another rank 0. */
+int mc_rival_accept(int fd);
+
 #endif

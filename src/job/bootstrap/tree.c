@@ -1,5 +1,6 @@
 #include "job/bootstrap/tree.h"
 
+#include "base/system/descriptor.h"
 #include "job/bootstrap/notice.h"
 #include "job/network/wire.h"
 
@@ -54,23 +55,16 @@ void mc_tree_place(mc_tree_t *tree, int32_t node)
     }
 }
 
-static void hang_up(mc_branch_t *branch)
-{
-    if (branch->fd >= 0)
-        close(branch->fd);
-    branch->fd = -1;
-}
-
 void mc_tree_close(mc_tree_t *tree)
 {
-    hang_up(&tree->parent);
+    mc_descriptor_close(&tree->parent.fd);
     for (int i = 0; i < MC_FANOUT; i++)
-        hang_up(&tree->child[i]);
+        mc_descriptor_close(&tree->child[i].fd);
 }
 
 /* Failure -------------------------------------------------------------------------------------- */
 
-static void tell_failed(const mc_branch_t *to, const char *why)
+static void notify_failed(const mc_branch_t *to, const char *why)
 {
     const double deadline = mc_now() + LAST_WORDS;
     const head_t head = {.kind = FAILED, .bytes = strlen(why)};
@@ -86,7 +80,7 @@ static void leave(mc_branch_t *branch)
         return;
     shutdown(branch->fd, SHUT_WR);
     while (recv(branch->fd, discarded, sizeof discarded, MSG_DONTWAIT) > 0) {}
-    hang_up(branch);
+    mc_descriptor_close(&branch->fd);
 }
 
 int mc_tree_fail(mc_tree_t *tree, const char *format, ...)
@@ -97,9 +91,9 @@ int mc_tree_fail(mc_tree_t *tree, const char *format, ...)
         mc_number_vprint(tree->why, sizeof tree->why, format, args);
         va_end(args);
         tree->broken = true;
-        tell_failed(&tree->parent, tree->why);
+        notify_failed(&tree->parent, tree->why);
         for (int i = 0; i < MC_FANOUT; i++)
-            tell_failed(&tree->child[i], tree->why);
+            notify_failed(&tree->child[i], tree->why);
         leave(&tree->parent);
         for (int i = 0; i < MC_FANOUT; i++)
             leave(&tree->child[i]);
@@ -138,7 +132,7 @@ static int pass_on(mc_tree_t *tree, const mc_branch_t *from, uint64_t bytes)
     return mc_tree_fail(tree, "%s", why);
 }
 
-int mc_tree_hear(mc_tree_t *tree, mc_branch_t *from)
+int mc_tree_take_early(mc_tree_t *tree, mc_branch_t *from)
 {
     head_t head = {0};
     const ssize_t n = recv(from->fd, &head, sizeof head, MSG_PEEK | MSG_DONTWAIT);
@@ -215,7 +209,7 @@ static int send_message(exchange_t *x, mc_branch_t *to, uint32_t kind, const voi
         return MESHCOLL_OK;
     /* the reason why it left may have arrived */
     to->ready = true;
-    return failed == ETIMEDOUT ? fail_left(x->tree, to, failed) : mc_tree_hear(x->tree, to);
+    return failed == ETIMEDOUT ? fail_left(x->tree, to, failed) : mc_tree_take_early(x->tree, to);
 }
 
 static int recv_message(exchange_t *x, const mc_branch_t *from, uint32_t kind, void *data,
@@ -234,7 +228,7 @@ static int recv_message(exchange_t *x, const mc_branch_t *from, uint32_t kind, v
     if (!failed)
         failed = recv_all(x, from, data, bytes);
     if (failed == ECANCELED)
-        return mc_tree_hear(tree, &tree->parent);
+        return mc_tree_take_early(tree, &tree->parent);
     return failed ? fail_left(tree, from, failed) : MESHCOLL_OK;
 }
 

@@ -40,7 +40,7 @@ void mc_tree_close(mc_tree_t *tree);
 int mc_tree_fail(mc_tree_t *tree, const char *format, ...) MC_PRINTF(2, 3);
 /* A neighbour has something to say before this rank takes part in an exchange: it is ready, which is
  * noted, or it failed or left, which is passed on. */
-int mc_tree_hear(mc_tree_t *tree, mc_branch_t *from);
+int mc_tree_take_early(mc_tree_t *tree, mc_branch_t *from);
 
 /* `bytes` of each rank into `out`, by rank. */
 int mc_tree_allgather(mc_tree_t *tree, const void *in, void *out, size_t bytes, double deadline);

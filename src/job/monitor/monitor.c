@@ -2,12 +2,11 @@
 
 #include "base/system/descriptor.h"
 #include "base/system/ports.h"
-#include "job/monitor/reach.h"
-#include "job/monitor/relay.h"
+#include "base/system/thread.h"
+#include "job/monitor/state.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +15,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-enum { TELL_SECONDS = 1, JOIN_SECONDS = 2, SILENCE_MOST = 3600 };
+enum { BROADCAST_SECONDS = 1, JOIN_SECONDS = 2, SILENCE_MOST = 3600 };
 #define SILENCE       4.0
 #define SILENCE_LEAST 2.0
 
@@ -25,26 +24,19 @@ enum { TELL_SECONDS = 1, JOIN_SECONDS = 2, SILENCE_MOST = 3600 };
 static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
 static mc_monitor_t *open_monitors;
 
-static void close_fd(int *fd)
-{
-    if (*fd >= 0)
-        close(*fd);
-    *fd = -1;
-}
-
 static void close_in_child(void)
 {
     for (mc_monitor_t *m = open_monitors; m; m = m->next_open) {
         for (mc_monitor_branch_t *b = m->branches; b; b = b->next)
-            close_fd(&b->fd);
-        close_fd(&m->listener);
-        close_fd(&m->epoll);
-        close_fd(&m->wake);
-        while (mc_door_spend(&m->door)) {}
-        while (m->door.n > 0)
-            close(m->door.visitor[--m->door.n].fd);
+            mc_descriptor_close(&b->fd);
+        mc_descriptor_close(&m->listener);
+        mc_descriptor_close(&m->epoll);
+        mc_descriptor_close(&m->wake);
+        while (mc_acceptor_spend(&m->acceptor)) {}
+        while (m->acceptor.n > 0)
+            close(m->acceptor.pending[--m->acceptor.n].fd);
         for (int32_t r = 0; m->survivor && r < m->self.size; r++)
-            close_fd(&m->survivor[r]);
+            mc_descriptor_close(&m->survivor[r]);
         m->has_thread = false;
     }
 }
@@ -92,16 +84,17 @@ static void *run(void *context)
 {
     mc_monitor_t *const m = context;
     const struct pollfd watched = {.fd = m->epoll, .events = POLLIN};
-    mc_visitor_t visitor;
+    mc_pending_t pending;
     int which;
     if (!await_start(m))
         return NULL;
     mc_reach_parent(m);
     mc_reach_check(m);
     while (!atomic_load(&m->stop) || mc_reach_is_missed(m)) {
-        const int met = mc_door_wait(&m->door, mc_reach_until(m), &watched, 1, &which, &visitor);
+        const int met =
+            mc_acceptor_wait(&m->acceptor, mc_reach_until(m), &watched, 1, &which, &pending);
         if (met == 0)
-            mc_reach_admit(m, &visitor);
+            mc_reach_admit(m, &pending);
         else if (met == ECANCELED)
             mc_relay_read(m);
         mc_relay_pass_on(m);
@@ -109,17 +102,6 @@ static void *run(void *context)
     }
     mc_relay_leave(m);
     return NULL;
-}
-
-static int start_thread(mc_monitor_t *m)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    const int failed = pthread_create(&m->thread, NULL, run, m);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    m->has_thread = !failed;
-    return failed;
 }
 
 /* Opening -------------------------------------------------------------------------------------- */
@@ -174,11 +156,14 @@ static int begin(mc_monitor_t *m, const mc_network_t *network)
     m->epoll = mc_descriptor(epoll_create1(EPOLL_CLOEXEC));
     m->wake = mc_descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     failed = m->epoll < 0 || m->wake < 0 ? errno : watch(m, m->wake, &m->wake);
-    mc_door_open(&m->door, &m->self, m->listener);
-    m->door.forgives = true;
+    mc_acceptor_open(&m->acceptor, &m->self, m->listener);
+    m->acceptor.forgives = true;
     if (!failed)
-        failed = mc_door_reserve(&m->door, mc_reach_most(m->self.size));
-    return failed ? failed : start_thread(m);
+        failed = mc_acceptor_reserve(&m->acceptor, mc_reach_most(m->self.size));
+    if (!failed)
+        failed = mc_thread_start(&m->thread, run, m);
+    m->has_thread = !failed;
+    return failed;
 }
 
 int mc_monitor_open(int32_t size, const mc_network_t *network, double silence,
@@ -271,22 +256,22 @@ void mc_monitor_close(mc_monitor_t *m)
     if (m->has_thread) {
         wake(m);
         pthread_join(m->thread, NULL);
-        mc_door_close(&m->door);
+        mc_acceptor_close(&m->acceptor);
         m->listener = -1;
     }
     unlist(m);
-    while (mc_door_spend(&m->door)) {}
+    while (mc_acceptor_spend(&m->acceptor)) {}
     while (m->branches)
         mc_relay_remove(m, m->branches);
-    close_fd(&m->listener);
-    close_fd(&m->epoll);
-    close_fd(&m->wake);
+    mc_descriptor_close(&m->listener);
+    mc_descriptor_close(&m->epoll);
+    mc_descriptor_close(&m->wake);
     pthread_cond_destroy(&m->told);
     pthread_mutex_destroy(&m->lock);
     mc_news_close(&m->board);
     explicit_bzero(m->self.key, sizeof m->self.key);
     for (int32_t r = 0; m->survivor && r < m->self.size; r++)
-        close_fd(&m->survivor[r]);
+        mc_descriptor_close(&m->survivor[r]);
     free(m->survivor);
     free(m->machine);
     free(m->contact);
@@ -300,34 +285,6 @@ mc_news_board_t *mc_monitor_board(mc_monitor_t *m)
     return &m->board;
 }
 
-void mc_monitor_tell(mc_monitor_t *m, const mc_news_t *news)
-{
-    struct timespec end;
-    if (!mc_news_post(&m->board, news) || !m->has_thread || !m->started)
-        return;
-    const uint32_t n = atomic_load(&m->board.n);
-    wake(m);
-    if (news->kind != MC_NEWS_FATAL)
-        return;
-    clock_gettime(CLOCK_REALTIME, &end);
-    end.tv_sec += TELL_SECONDS;
-    pthread_mutex_lock(&m->lock);
-    while ((int32_t)(m->n_told - n) < 0 &&
-           pthread_cond_timedwait(&m->told, &m->lock, &end) != ETIMEDOUT) {}
-    pthread_mutex_unlock(&m->lock);
-}
-
-void mc_monitor_join(mc_monitor_t *m)
-{
-    struct timespec end;
-    clock_gettime(CLOCK_REALTIME, &end);
-    end.tv_sec += JOIN_SECONDS;
-    pthread_mutex_lock(&m->lock);
-    while (m->started && !m->joined && !m->torn && !atomic_load(&m->board.has_fatal) &&
-           pthread_cond_timedwait(&m->told, &m->lock, &end) != ETIMEDOUT) {}
-    pthread_mutex_unlock(&m->lock);
-}
-
 static struct timespec in_ms(int ms)
 {
     struct timespec t;
@@ -336,6 +293,30 @@ static struct timespec in_ms(int ms)
     t.tv_sec += ms / 1000 + t.tv_nsec / 1000000000L;
     t.tv_nsec %= 1000000000L;
     return t;
+}
+
+void mc_monitor_tell(mc_monitor_t *m, const mc_news_t *news)
+{
+    if (!mc_news_post(&m->board, news) || !m->has_thread || !m->started)
+        return;
+    const uint32_t n = atomic_load(&m->board.n);
+    wake(m);
+    if (news->kind != MC_NEWS_FATAL)
+        return;
+    const struct timespec end = in_ms(1000 * BROADCAST_SECONDS);
+    pthread_mutex_lock(&m->lock);
+    while ((int32_t)(m->n_told - n) < 0 &&
+           pthread_cond_timedwait(&m->told, &m->lock, &end) != ETIMEDOUT) {}
+    pthread_mutex_unlock(&m->lock);
+}
+
+void mc_monitor_join(mc_monitor_t *m)
+{
+    const struct timespec end = in_ms(1000 * JOIN_SECONDS);
+    pthread_mutex_lock(&m->lock);
+    while (m->started && !m->joined && !m->torn && !atomic_load(&m->board.has_fatal) &&
+           pthread_cond_timedwait(&m->told, &m->lock, &end) != ETIMEDOUT) {}
+    pthread_mutex_unlock(&m->lock);
 }
 
 int mc_monitor_barrier(mc_monitor_t *m, int ms)

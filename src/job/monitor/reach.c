@@ -1,7 +1,7 @@
-#include "job/monitor/reach.h"
+#include "job/monitor/state.h"
 
 #include "base/system/process.h"
-#include "job/monitor/relay.h"
+#include "job/monitor/state.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@ enum { CONNECT_SECONDS = 2, GREET_SECONDS = 10, RETRY_MS = 100 };
 enum { AWAIT_SECONDS = CONNECT_SECONDS + 1, MEET_SECONDS = 3 * GREET_SECONDS };
 enum { SLEEP_SECONDS = 3600, LINGER_SECONDS = 1 };
 /* Seconds from one look at processes that have not come to the next. */
-#define LOOK_SECONDS 0.2
+#define CHECK_SECONDS 0.2
 
 /* The tree ------------------------------------------------------------------------------------- */
 
@@ -58,7 +58,7 @@ static bool is_welcome(const mc_monitor_t *m, const mc_hello_t *hello)
 }
 
 /* A survivor's connection waits for mc_survivors_gather. A later one replaces an earlier one. */
-static void park(mc_monitor_t *m, const mc_visitor_t *v)
+static void park(mc_monitor_t *m, const mc_pending_t *v)
 {
     pthread_mutex_lock(&m->lock);
     int *const at = &m->survivor[v->hello.rank];
@@ -71,7 +71,7 @@ static void park(mc_monitor_t *m, const mc_visitor_t *v)
     pthread_mutex_unlock(&m->lock);
 }
 
-static void let_in(mc_monitor_t *m, const mc_visitor_t *v)
+static void let_in(mc_monitor_t *m, const mc_pending_t *v)
 {
     const bool asks = v->hello.kind == MC_HELLO_ASK;
     if (v->hello.kind == MC_HELLO_SURVIVE) {
@@ -86,15 +86,15 @@ static void let_in(mc_monitor_t *m, const mc_visitor_t *v)
 }
 
 /* Another process of the mesh has come: a child in the tree, one that asks, or a survivor. */
-void mc_reach_admit(mc_monitor_t *m, const mc_visitor_t *v)
+void mc_reach_admit(mc_monitor_t *m, const mc_pending_t *v)
 {
     mc_answer_t a = {.code = MC_ANSWER_OK, .size = m->self.size};
     if (!is_welcome(m, &v->hello)) {
-        mc_door_refuse(&m->door, v, MC_ANSWER_RANK);
+        mc_acceptor_refuse(&m->acceptor, v, MC_ANSWER_RANK);
         return;
     }
     if (v->hello.kind == MC_HELLO_CHILD && mc_relay_has(m, v->hello.rank)) {
-        mc_door_refuse(&m->door, v, MC_ANSWER_TWICE);
+        mc_acceptor_refuse(&m->acceptor, v, MC_ANSWER_TWICE);
         return;
     }
     mc_branch_keep_alive(v->fd, m->silence);
@@ -138,7 +138,7 @@ double mc_reach_until(const mc_monitor_t *m)
 {
     if (atomic_load(&m->stop))
         return mc_now() + LINGER_SECONDS;
-    return m->n_met < m->n_children && !m->told_torn ? m->look_at : mc_now() + SLEEP_SECONDS;
+    return m->n_met < m->n_children && !m->told_torn ? m->check_at : mc_now() + SLEEP_SECONDS;
 }
 
 /* Has a process of this machine ended? */
@@ -149,12 +149,12 @@ static bool has_ended(const mc_monitor_t *m, int32_t rank)
 }
 
 /* Children of this machine that have not come may have ended before. */
-static void look_for_children(mc_monitor_t *m)
+static void check_children(mc_monitor_t *m)
 {
     const double now = mc_now();
-    if (m->n_met >= m->n_children || now < m->look_at)
+    if (m->n_met >= m->n_children || now < m->check_at)
         return;
-    m->look_at = now + LOOK_SECONDS;
+    m->check_at = now + CHECK_SECONDS;
     for (int32_t r = 0; r < m->self.size; r++)
         if (has_ended(m, r) && is_child(m, r) && !mc_relay_has(m, r))
             mc_relay_miss(m, r);
@@ -180,12 +180,12 @@ static bool is_waiting(mc_monitor_t *m)
 /* Children in the middle of their greeting were reached. */
 static double meet_until(mc_monitor_t *m)
 {
-    return m->began + (is_waiting(m) && m->door.n == 0 ? AWAIT_SECONDS : MEET_SECONDS);
+    return m->began + (is_waiting(m) && m->acceptor.n == 0 ? AWAIT_SECONDS : MEET_SECONDS);
 }
 
 void mc_reach_check(mc_monitor_t *m)
 {
-    look_for_children(m);
+    check_children(m);
     if (m->n_met < m->n_children && mc_now() >= meet_until(m))
         mc_relay_tear(m);
     if (m->sent_ready || m->n_ready < m->n_children || (m->has_joined && !is_waiting(m)))
@@ -234,7 +234,7 @@ void mc_reach_parent(mc_monitor_t *m)
         return;
     while ((failed = mc_reach_connect(m, parent, MC_HELLO_CHILD, CONNECT_SECONDS, &fd)) &&
            mc_now() < end && !atomic_load(&m->stop) && !has_ended(m, parent))
-        if (failed != EMFILE || !mc_door_spend(&m->door))
+        if (failed != EMFILE || !mc_acceptor_spend(&m->acceptor))
             nanosleep(&(struct timespec){.tv_nsec = RETRY_MS * 1000000L}, NULL);
     if (!failed) {
         mc_branch_keep_alive(fd, m->silence);

@@ -1,4 +1,4 @@
-#include "job/monitor/relay.h"
+#include "job/monitor/state.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 #include "job/monitor/survivors.h"
 
-#include "job/monitor/reach.h"
+#include "job/monitor/state.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -2,7 +2,6 @@
 
 #include "job/monitor/monitor.h"
 #include "runtime/connect/connections.h"
-#include "runtime/create/join.h"
 #include "runtime/create/open.h"
 #include "runtime/create/rounds.h"
 #include "runtime/jobs/close.h"

@@ -1,4 +1,11 @@
-#include "runtime/create/join.h"
+/*
+ * A mesh of processes that all are in one live job of this one takes part in that job: it shares transports,
+ * connections, threads and monitor with the meshes that are there, and has its own mesh, order, links and settings.
+ * All ranks tell their jobs in the first round of the creation. One more round agrees on a context
+ * (handle/family.h), or that some rank cannot: its job is just ending, or was made with other transports, threads,
+ * monitor or strategies.
+ */
+#include "runtime/create/rounds.h"
 
 #include "runtime/create/open.h"
 #include "runtime/jobs/close.h"

@@ -51,6 +51,8 @@ void mc_making_devices(const mc_making_t *making, char devices[MC_DEVICES_TEXT])
 const mc_job_id_t *mc_making_id(const mc_making_t *making);
 /* The jobs that a rank offers to make the mesh of: MC_JOBS_OFFERED. */
 const struct mc_job_offer *mc_making_offered(const mc_making_t *making, int32_t rank);
+/* Joins a job (join.c). Collective. OK with *handle NULL: they are in no job, or cannot all join it. */
+int mc_making_join(mc_making_t *making, meshcoll_t **handle);
 /* `status`: of opening the handle. Leaves in *addresses what holds for all ranks. */
 int mc_making_lengths(mc_making_t *making, int status, mc_addresses_summary_t *addresses);
 /* `*reads`: do the ranks want to read each other's memory? Leaves whether they may. */

@@ -110,7 +110,7 @@ static void drop_all(round_t *r)
 }
 
 /* In any order: one that never calls must not keep this rank from hearing that others disagree. */
-static int hear_children(round_t *r)
+static int receive_children(round_t *r)
 {
     meshcoll_t *const h = r->a->parent;
     int status = MESHCOLL_OK;
@@ -137,7 +137,7 @@ static int send_note(const round_t *r, int32_t to)
     return mc_request_tell(&t->request);
 }
 
-static int hear_parent(round_t *r)
+static int receive_parent(round_t *r)
 {
     mc_transfer_t *t;
     note_t told;
@@ -153,7 +153,7 @@ static int hear_parent(round_t *r)
     return status;
 }
 
-static int tell_children(const round_t *r)
+static int notify_children(const round_t *r)
 {
     int status = MESHCOLL_OK;
     for (int32_t c = 0; c < r->n_children && !status; c++)
@@ -180,7 +180,7 @@ static void choose(note_t *note, uint32_t from)
 }
 
 /* Tells neighbours in the tree that the members disagree, as far as they may wait for this rank. */
-static int spread_mismatch(round_t *r, bool up)
+static int broadcast_mismatch(round_t *r, bool up)
 {
     char why[256];
     mc_text_t text = mc_text(why, sizeof why);
@@ -188,7 +188,7 @@ static int spread_mismatch(round_t *r, bool up)
     r->own.status = MESHCOLL_ERR_MISMATCH;
     if (up && r->a->me > 0)
         (void)send_note(r, up_of(r->a));
-    (void)tell_children(r);
+    (void)notify_children(r);
     return mc_fail(MESHCOLL_ERR_MISMATCH, "%s", why);
 }
 
@@ -196,18 +196,18 @@ static int go_round(round_t *r, uint32_t from)
 {
     const bool first = r->a->me == 0;
     find_children(r);
-    int status = hear_children(r);
+    int status = receive_children(r);
     if (status == MESHCOLL_ERR_MISMATCH)
-        return spread_mismatch(r, true);
+        return broadcast_mismatch(r, true);
     if (!status && first)
         choose(&r->own, from);
     if (!status && !first)
         status = send_note(r, up_of(r->a));
     if (!status && !first)
-        status = hear_parent(r);
+        status = receive_parent(r);
     if (status == MESHCOLL_ERR_MISMATCH)
-        return spread_mismatch(r, false);
-    return status ? status : tell_children(r);
+        return broadcast_mismatch(r, false);
+    return status ? status : notify_children(r);
 }
 
 /* This rank's creations ------------------------------------------------------------------------- */

@@ -1,11 +1,11 @@
 #include "runtime/progress/progress_thread.h"
 
 #include "base/system/descriptor.h"
+#include "base/system/thread.h"
 #include "runtime/progress/callback.h"
 #include "runtime/progress/progress.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -167,12 +167,8 @@ static void *progress(void *context)
 /* Starts the progress thread with all signals blocked: the program's signals are not for it. */
 static int start_thread(mc_job_t *job)
 {
-    sigset_t all, before;
-    sigfillset(&all);
     job->threads->has_thread = true;
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    const int error = pthread_create(&job->threads->thread, NULL, progress, job);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    const int error = mc_thread_start(&job->threads->thread, progress, job);
     if (error) {
         job->threads->has_thread = false;
         return mc_fail(MESHCOLL_ERR_SYSTEM,
