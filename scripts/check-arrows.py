@@ -23,7 +23,7 @@ import sys
 CORE = ["base", "mesh", "mesh/link", "plan"]
 ALGORITHMS = ["ring", "mst", "direct", "doubling"]
 COMPOSE = ["compose/cost", "compose/algorithms", "compose/strategy", "compose/pace", "compose/price",
-           "compose/planner/search", "compose/planner"]
+           "compose/planner"]
 TRANSPORT = ["transport", "transport/shm/bytes", "transport/shm"]
 
 # room -> rooms whose headers it may include, besides its own and the public ones; each may use all before it

@@ -106,6 +106,10 @@ has "at least 3"
 run 0 plan allreduce --mesh rack=2,box=4,gpu=8 --bytes 4M --json
 gives 'len(j["strategies"]), j["within_2_percent"]' "(10, None)"
 
+# In more dimensions the search is a beam, which may leave something out.
+run 0 plan allreduce --mesh a=4,b=2,c=3,d=5 --links uniform --bytes 1M
+has "perhaps another is among the 40 cheapest"
+
 # What does not commute: nothing that starts elsewhere than at rank 0, as rings do.
 run 0 plan allreduce --mesh box=4,gpu=4 --bytes 64M --in-order --all --top 1000
 has "in the order of ranks"

@@ -162,21 +162,20 @@ static bool check_claim(void *context, const mc_strategy_t *s)
 static void check_planned(const sweep_t *w, meshcoll_collective_t collective)
 {
     mc_links_t links;
-    mc_ranked_t *ranked;
-    uint32_t n, considered;
+    mc_ranking_t ranking;
     const mc_planner_query_t query = {.bytes = 1e5, .max_segments = 4, .aligned = &w->numbering};
     cr_assert_eq(mc_links_parse("lab", w->mesh, &links), MESHCOLL_OK);
-    cr_assert_eq(mc_planner_rank(collective, w->mesh, &links, &query, &ranked, &n, &considered),
-                 MESHCOLL_OK);
-    cr_expect_gt(n, 0);
-    for (uint32_t i = 0; i < n; i++) {
-        cr_expect_eq(mc_strategy_check_aligned(&ranked[i].strategy, w->mesh, &w->numbering), 0,
-                     "%s: %s", text_of(w->mesh, &ranked[i].strategy), meshcoll_last_error());
-        ranked[i].strategy.segments = 1;
-        cr_expect(always_aligned(w->mesh, ranked[i].strategy, w->number), "%s: %s",
-                  text_of(w->mesh, &ranked[i].strategy), meshcoll_last_error());
+    cr_assert_eq(mc_planner_rank(collective, w->mesh, &links, &query, &ranking), MESHCOLL_OK);
+    cr_expect_gt(ranking.n, 0);
+    for (uint32_t i = 0; i < ranking.n; i++) {
+        mc_strategy_t *const s = &ranking.list[i].strategy;
+        cr_expect_eq(mc_strategy_check_aligned(s, w->mesh, &w->numbering), 0, "%s: %s",
+                     text_of(w->mesh, s), meshcoll_last_error());
+        s->segments = 1;
+        cr_expect(always_aligned(w->mesh, *s, w->number), "%s: %s", text_of(w->mesh, s),
+                  meshcoll_last_error());
     }
-    free(ranked);
+    free(ranking.list);
 }
 
 static void sweep(const char *text, const int32_t *number)

@@ -244,8 +244,7 @@ Test(choice, ranks_in_the_segments_that_run)
     const uint64_t bytes = 8 << 20;
     for (size_t i = 0; i < MC_COUNT(meshes) * MESHCOLL_COLLECTIVES; i++) {
         place_t at;
-        mc_ranked_t *ranked;
-        uint32_t n, considered;
+        mc_ranking_t ranking;
         const meshcoll_collective_t which = (meshcoll_collective_t)(i % MESHCOLL_COLLECTIVES);
         const mc_pacing_t pacing = {.wire = 0, .window = MC_LINK_WINDOW};
         begin_on(&at, meshes[i / MESHCOLL_COLLECTIVES]);
@@ -254,10 +253,9 @@ Test(choice, ranks_in_the_segments_that_run)
                                                              .pacing.wire = 0,
                                                              .pacing.window = MC_LINK_WINDOW});
         const mc_planner_query_t query = {.bytes = (double)bytes, .max_segments = MC_MAX_SEGMENTS};
-        cr_assert_eq(mc_planner_rank(which, &at.mesh, &at.links, &query, &ranked, &n, &considered),
-                     MESHCOLL_OK);
-        for (uint32_t k = 0; k < n && k < 5000; k++) {
-            mc_strategy_t *const s = &ranked[k].strategy;
+        cr_assert_eq(mc_planner_rank(which, &at.mesh, &at.links, &query, &ranking), MESHCOLL_OK);
+        for (uint32_t k = 0; k < ranking.n && k < 5000; k++) {
+            mc_strategy_t *const s = &ranking.list[k].strategy;
             const uint32_t needed =
                 mc_strategy_needed(s, &at.mesh, &at.links, 0, (double)bytes, &pacing);
             s->segments = s->segments > needed ? s->segments : needed;
@@ -265,7 +263,7 @@ Test(choice, ranks_in_the_segments_that_run)
         }
         cr_expect_geq(m.strategy.segments, mc_strategy_needed(&m.strategy, &at.mesh, &at.links, 0,
                                                               (double)bytes, &pacing));
-        free(ranked);
+        free(ranking.list);
     }
 }
 

@@ -89,14 +89,14 @@ static int find_best(const void *what)
     const planned_t *const p = what;
     mc_mesh_t mesh;
     mc_links_t links;
-    mc_ranked_t *ranked, best;
-    uint32_t n, considered;
+    mc_ranking_t ranking;
+    mc_ranked_t best;
     int status = choose(p, &mesh, &links, &best);
     const mc_planner_query_t query = {.bytes = 1e6, .max_segments = 16};
     if (!status)
-        status = mc_planner_rank(p->collective, &mesh, &links, &query, &ranked, &n, &considered);
+        status = mc_planner_rank(p->collective, &mesh, &links, &query, &ranking);
     if (!status)
-        free(ranked);
+        free(ranking.list);
     return status;
 }
 

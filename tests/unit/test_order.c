@@ -132,23 +132,20 @@ Test(order, the_planner_chooses_among_those_that_keep_it)
         for (int c = 0; c < MESHCOLL_COLLECTIVES; c++) {
             mc_mesh_t mesh;
             mc_links_t links;
-            mc_ranked_t *ranked;
-            uint32_t n, considered;
+            mc_ranking_t ranking;
             const meshcoll_collective_t collective = (meshcoll_collective_t)c;
             const mc_planner_query_t query = {.bytes = 1e5, .max_segments = 4, .in_order = true};
             cr_assert_eq(mc_mesh_parse(meshes[m], &mesh), MESHCOLL_OK);
             cr_assert_eq(mc_links_parse("lab", &mesh, &links), MESHCOLL_OK, "%s",
                          meshcoll_last_error());
-            cr_assert_eq(
-                mc_planner_rank(collective, &mesh, &links, &query, &ranked, &n, &considered),
-                MESHCOLL_OK);
+            cr_assert_eq(mc_planner_rank(collective, &mesh, &links, &query, &ranking), MESHCOLL_OK);
             tally_t wanted = {.mesh = &mesh};
             cr_assert_eq(mc_strategy_each(collective, &mesh, MC_PATHS_ALL, tally, &wanted), 0);
-            cr_expect_eq(n, wanted.n, "%s on %s: %u, expected %u",
-                         meshcoll_collective_name(collective), meshes[m], n, wanted.n);
-            for (uint32_t i = 0; i < n; i++)
-                cr_expect_eq(mc_strategy_check_order(&ranked[i].strategy, &mesh), MESHCOLL_OK);
-            free(ranked);
+            cr_expect_eq(ranking.n, wanted.n, "%s on %s: %u, expected %u",
+                         meshcoll_collective_name(collective), meshes[m], ranking.n, wanted.n);
+            for (uint32_t i = 0; i < ranking.n; i++)
+                cr_expect_eq(mc_strategy_check_order(&ranking.list[i].strategy, &mesh), 0);
+            free(ranking.list);
         }
 }
 

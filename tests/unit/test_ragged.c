@@ -18,25 +18,25 @@ Test(ragged, prices_are_sound)
                     .root = 1, .bytes = bytes, .max_segments = 16, .most = 20};
                 mc_mesh_t mesh;
                 mc_links_t links;
-                mc_ranked_t *ranked, best;
-                uint32_t n, considered;
+                mc_ranking_t ranking;
+                mc_ranked_t best;
                 cr_assert_eq(mc_mesh_parse(text[i], &mesh), 0);
                 cr_assert_eq(mc_links_parse("lab", &mesh, &links), 0);
                 const double bound = mc_lower_bound(collective, &mesh, &links, bytes);
-                cr_assert_eq(
-                    mc_planner_rank(collective, &mesh, &links, &query, &ranked, &n, &considered), 0,
-                    "%s", meshcoll_last_error());
+                cr_assert_eq(mc_planner_rank(collective, &mesh, &links, &query, &ranking), 0, "%s",
+                             meshcoll_last_error());
                 cr_assert_eq(mc_planner_best(collective, &mesh, &links, &query, &best), 0);
-                cr_expect(mc_strategy_equal(&best.strategy, &ranked[0].strategy));
-                for (uint32_t k = 0; k < n; k++) {
+                cr_expect(mc_strategy_equal(&best.strategy, &ranking.list[0].strategy));
+                for (uint32_t k = 0; k < ranking.n; k++) {
+                    const mc_ranked_t *const one = &ranking.list[k];
                     const double seconds =
-                        mc_strategy_seconds(&ranked[k].strategy, &mesh, &links, 1, bytes);
-                    cr_expect_eq(mc_strategy_check(&ranked[k].strategy, &mesh), MESHCOLL_OK);
-                    cr_expect_float_eq(ranked[k].seconds, seconds, 1e-9 * seconds);
+                        mc_strategy_seconds(&one->strategy, &mesh, &links, 1, bytes);
+                    cr_expect_eq(mc_strategy_check(&one->strategy, &mesh), MESHCOLL_OK);
+                    cr_expect_float_eq(one->seconds, seconds, 1e-9 * seconds);
                     cr_expect(seconds > 0.999 * bound, "%s %s, %g bytes: %g below %g", text[i],
                               meshcoll_collective_name(collective), bytes, seconds, bound);
                 }
-                free(ranked);
+                free(ranking.list);
             }
 }
 

@@ -1,5 +1,6 @@
 /* Strategies of two sides: priced by hand, picked where they pay, proved, and run on values. */
-#include "compose/planner/sides_search.h"
+#include "compose/planner/ranking.h"
+#include "compose/planner/sides.h"
 #include "compose/price/sides.h"
 #include "plan/verify/verify.h"
 
@@ -169,26 +170,25 @@ Test(sides, all_candidates_are_proved)
             const place_t at = place_of(text[m], "uniform");
             const mc_planner_query_t query = {.root = 5, .bytes = 1e5, .max_segments = 8};
             const mc_ranked_t nothing = {.seconds = INFINITY, .strategy.segments = 1};
-            mc_ranked_t *pair;
-            uint32_t n;
+            mc_ranking_t ranking = {0};
             mc_priced_t graph;
             const meshcoll_collective_t collective = (meshcoll_collective_t)c;
             const mc_planner_query_t from = {.root = mc_moves[c].rooted ? 5 : 0};
             cr_assert_eq(mc_priced_init(&graph, collective, &at.mesh, &at.links, &from),
                          MESHCOLL_OK);
-            cr_assert_eq(mc_sides_search(&graph, collective, &at.mesh, &at.links, &query, &nothing,
-                                         &pair, &n),
-                         MESHCOLL_OK);
+            cr_assert_eq(mc_ranking_add(&ranking, &nothing), MESHCOLL_OK);
+            cr_assert_eq(mc_sides_search(&graph, &query, &ranking), MESHCOLL_OK);
             mc_priced_free(&graph);
-            cr_expect(c == MESHCOLL_ALLTOALL ? n == 0 : n > 0);
-            for (uint32_t i = 0; i < n; i++) {
-                cr_expect_eq(mc_strategy_sides(&pair[i].strategy), 2);
-                cr_expect_eq(pair[i].seconds,
-                             mc_strategy_seconds(&pair[i].strategy, &at.mesh, &at.links, 5, 1e5));
+            cr_expect(c == MESHCOLL_ALLTOALL ? ranking.n == 1 : ranking.n > 1);
+            for (uint32_t i = 1; i < ranking.n; i++) {
+                const mc_ranked_t *const pair = &ranking.list[i];
+                cr_expect_eq(mc_strategy_sides(&pair->strategy), 2);
+                cr_expect_eq(pair->seconds,
+                             mc_strategy_seconds(&pair->strategy, &at.mesh, &at.links, 5, 1e5));
                 if (i % 7 == 0)
-                    expect_proved(&at.mesh, &pair[i].strategy, 5);
+                    expect_proved(&at.mesh, &pair->strategy, 5);
             }
-            free(pair);
+            free(ranking.list);
         }
 }
 

@@ -59,15 +59,15 @@ static void plan_all(const place_t *at)
         for (double bytes = 8; bytes < 1e8; bytes *= 1000) {
             const mc_planner_query_t query = {
                 .bytes = bytes, .max_segments = 64, .in_order = bytes > 1e6};
-            mc_ranked_t best, *ranked;
-            uint32_t n = 5, considered;
+            mc_ranked_t best;
+            mc_ranking_t ranking;
             cr_assert_eq(
                 mc_planner_best((meshcoll_collective_t)c, &at->mesh, &at->links, &query, &best),
                 MESHCOLL_OK, "%s", meshcoll_last_error());
-            cr_assert_eq(mc_planner_rank((meshcoll_collective_t)c, &at->mesh, &at->links, &query,
-                                         &ranked, &n, &considered),
-                         MESHCOLL_OK, "%s", meshcoll_last_error());
-            free(ranked);
+            cr_assert_eq(
+                mc_planner_rank((meshcoll_collective_t)c, &at->mesh, &at->links, &query, &ranking),
+                MESHCOLL_OK, "%s", meshcoll_last_error());
+            free(ranking.list);
         }
 }
 

@@ -1,11 +1,10 @@
 #include "compose/planner/planner.h"
 
-#include "compose/planner/search/search.h"
-#include "compose/planner/sides_search.h"
+#include "compose/planner/ranking.h"
+#include "compose/planner/search.h"
+#include "compose/planner/sides.h"
 
-#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 static int check(meshcoll_collective_t collective, const mc_mesh_t *mesh, const mc_links_t *links,
                  const mc_planner_query_t *query)
@@ -26,50 +25,7 @@ static int check(meshcoll_collective_t collective, const mc_mesh_t *mesh, const 
     return MESHCOLL_OK;
 }
 
-/* Returns the number of dimensions longer than 1. */
-static int32_t count_long_dims(const mc_mesh_t *mesh)
-{
-    int32_t n = 0;
-    for (int32_t d = 0; d < mesh->ndims; d++)
-        n += mesh->dim[d].extent > 1;
-    return n;
-}
-
-/* Inserts the strategies of `more`, which need not be sorted, into the list, which is sorted by seconds. An
- * inserted strategy follows those of equal cost. */
-static int add_ranked(mc_ranked_t **ranked, uint32_t *n, const mc_ranked_t *more, uint32_t n_more)
-{
-    mc_ranked_t *const list = realloc(*ranked, ((size_t)*n + n_more) * sizeof *list);
-    if (!list)
-        return mc_fail_memory("the planner's list of strategies");
-    *ranked = list;
-    for (uint32_t i = 0; i < n_more; i++) {
-        uint32_t place = (*n)++;
-        for (; place > 0 && list[place - 1].seconds > more[i].seconds; place--)
-            list[place] = list[place - 1];
-        list[place] = more[i];
-    }
-    return MESHCOLL_OK;
-}
-
-/* Inserts the strategies of two sides; `ranked` has those of one side. */
-static int add_sides(mc_priced_t *graph, meshcoll_collective_t collective, const mc_mesh_t *mesh,
-                     const mc_links_t *links, const mc_planner_query_t *query, mc_ranked_t **ranked,
-                     uint32_t *n, uint32_t *considered)
-{
-    mc_ranked_t *pair;
-    uint32_t n_pairs;
-    /* the named strategies of two sides reduce by rings: not in rank order, nor by the aligned tree */
-    if (query->in_order || query->aligned)
-        return MESHCOLL_OK;
-    int status = mc_sides_search(graph, collective, mesh, links, query, *ranked, &pair, &n_pairs);
-    if (status || n_pairs == 0)
-        return status;
-    status = add_ranked(ranked, n, pair, n_pairs);
-    *considered += n_pairs;
-    free(pair);
-    return status;
-}
+/* Measured strategies ---------------------------------------------------------------------------- */
 
 /* Can the query use this row of the table of measured strategies? Parses its strategy. The table may have been
  * written by another version of meshcoll or for another mesh, so the text may not parse. */
@@ -85,113 +41,84 @@ static bool is_usable(const mc_measured_row_t *row, meshcoll_collective_t collec
             mc_strategy_check_aligned(strategy, mesh, query->aligned) == MESHCOLL_OK);
 }
 
-/* Finds the measured strategies that the query allows, the fastest first. *n is 0 if there are none; the cost
- * model chooses then. */
-static int find_measured(meshcoll_collective_t collective, const mc_mesh_t *mesh,
-                         const mc_links_t *links, const mc_planner_query_t *query,
-                         mc_ranked_t **ranked, uint32_t *n)
+/* Adds the measured strategies that the query allows. */
+static int add_measured(meshcoll_collective_t collective, const mc_mesh_t *mesh,
+                        const mc_links_t *links, const mc_planner_query_t *query,
+                        mc_ranking_t *ranking)
 {
-    mc_ranked_t *list = NULL;
-    uint32_t found = 0;
-    int status = MESHCOLL_OK;
     const mc_measured_t *const table = mc_links_measured(links);
+    int status = MESHCOLL_OK;
     for (int32_t i = 0; i < table->n_rows && !status; i++) {
         const mc_measured_row_t *const row = &table->row[i];
         mc_ranked_t one;
         if (!is_usable(row, collective, mesh, query, &one.strategy))
             continue;
         one.seconds = mc_measured_seconds(table, row, query->bytes);
-        status = add_ranked(&list, &found, &one, 1);
+        status = mc_ranking_add(ranking, &one);
     }
-    if (status) {
-        free(list);
-        return status;
-    }
-    *ranked = list;
-    *n = found;
-    return MESHCOLL_OK;
-}
-
-/* The links as the vector finds them, without what each call takes. */
-static mc_links_t bare_links(const mc_links_t *links, double bytes)
-{
-    mc_links_t bare = mc_links_at(links, bytes);
-    for (int32_t d = 0; d < links->ndims; d++)
-        bare.dim[d].call = 0;
-    return bare;
-}
-
-/* Finds the `most` cheapest strategies of one side (0: all) and the strategies of two sides, sorted. What
- * each call takes is the same for all strategies: it is added in the end. */
-static int search(meshcoll_collective_t collective, const mc_mesh_t *mesh, const mc_links_t *links,
-                  const mc_planner_query_t *query, uint32_t most, mc_ranked_t **ranked, uint32_t *n,
-                  uint32_t *considered)
-{
-    const mc_links_t bare = bare_links(links, query->bytes);
-    mc_priced_t graph;
-    mc_ranked_t *list;
-    int status = mc_priced_init(&graph, collective, mesh, &bare, query);
-    if (status)
-        return status;
-    status = mc_search(&graph, &bare, query, most, &list, n, considered);
-    if (!status) {
-        status = add_sides(&graph, collective, mesh, &bare, query, &list, n, considered);
-        if (status)
-            free(list);
-        else
-            *ranked = list;
-    }
-    mc_priced_free(&graph);
-    for (uint32_t i = 0; !status && i < *n; i++)
-        list[i].seconds = mc_strategy_with_call(list[i].seconds, links);
+    ranking->considered = ranking->n;
+    ranking->exhaustive = true;
     return status;
 }
 
-/* Finds the measured strategies, or, if there are none, strategies by the cost model. */
-static int find_any(meshcoll_collective_t collective, const mc_mesh_t *mesh,
-                    const mc_links_t *links, const mc_planner_query_t *query, uint32_t most,
-                    mc_ranked_t **ranked, uint32_t *n, uint32_t *considered)
+/* Modelled strategies ---------------------------------------------------------------------------- */
+
+/* Adds strategies of one side and of two. */
+static int search(meshcoll_collective_t collective, const mc_mesh_t *mesh, const mc_links_t *links,
+                  const mc_planner_query_t *query, mc_ranking_t *ranking)
 {
-    mc_ranked_t *list;
-    uint32_t found;
-    int status = check(collective, mesh, links, query);
-    if (!status)
-        status = find_measured(collective, mesh, links, query, &list, &found);
-    if (!status && found == 0)
-        return search(collective, mesh, links, query, most, ranked, n, considered);
+    const mc_links_t at = mc_links_at(links, query->bytes);
+    mc_priced_t graph;
+    mc_planner_query_t at_most = *query;
+    int status = mc_priced_init(&graph, collective, mesh, &at, query);
     if (status)
         return status;
-    *ranked = list;
-    *n = *considered = found;
-    return MESHCOLL_OK;
+    if (graph.graph.n > 2 && !query->most)
+        at_most.most = MC_RANK_MOST;
+    status = mc_search(&graph, &at_most, ranking);
+    /* the named strategies of two sides reduce by rings: not in rank order, nor by the aligned tree */
+    if (!status && !query->in_order && !query->aligned)
+        status = mc_sides_search(&graph, &at_most, ranking);
+    mc_priced_free(&graph);
+    mc_ranking_settle(ranking, at_most.most);
+    return status;
+}
+
+static int find(meshcoll_collective_t collective, const mc_mesh_t *mesh, const mc_links_t *links,
+                const mc_planner_query_t *query, mc_ranking_t *ranking)
+{
+    int status = check(collective, mesh, links, query);
+    if (!status)
+        status = add_measured(collective, mesh, links, query, ranking);
+    if (!status && ranking->n > 0)
+        mc_ranking_settle(ranking, query->most);
+    else if (!status)
+        status = search(collective, mesh, links, query, ranking);
+    return status;
 }
 
 int mc_planner_rank(meshcoll_collective_t collective, const mc_mesh_t *mesh,
-                    const mc_links_t *links, const mc_planner_query_t *query, mc_ranked_t **ranked,
-                    uint32_t *n, uint32_t *considered)
+                    const mc_links_t *links, const mc_planner_query_t *query, mc_ranking_t *ranking)
 {
-    uint32_t found, most = query->most;
-    const bool large = count_long_dims(mesh) > 2;
-    if (large && !most)
-        most = MC_RANK_MOST;
-    const int status =
-        find_any(collective, mesh, links, query, large ? most : 0, ranked, &found, considered);
-    if (!status)
-        *n = most && most < found ? most : found;
+    mc_ranking_t found = {0};
+    const int status = find(collective, mesh, links, query, &found);
+    if (status)
+        free(found.list);
+    else
+        *ranking = found;
     return status;
 }
 
 int mc_planner_best(meshcoll_collective_t collective, const mc_mesh_t *mesh,
                     const mc_links_t *links, const mc_planner_query_t *query, mc_ranked_t *best)
 {
-    mc_ranked_t *ranked;
-    uint32_t n, considered;
     mc_planner_query_t one = *query;
+    mc_ranking_t ranking;
     one.most = 1;
-    const int status = find_any(collective, mesh, links, &one, 1, &ranked, &n, &considered);
+    const int status = mc_planner_rank(collective, mesh, links, &one, &ranking);
     if (status)
         return status;
-    *best = ranked[0];
-    free(ranked);
+    *best = ranking.list[0];
+    free(ranking.list);
     return MESHCOLL_OK;
 }

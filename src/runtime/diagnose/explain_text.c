@@ -98,13 +98,15 @@ static void print_alternative(const report_t *r, const char *before, const mc_ra
 /* Prints the cheapest strategy with other phases and another cost: one with the same cost often
  * sends the same messages. */
 static void print_next(const report_t *r, const mc_call_t *call, double seconds,
-                       const mc_ranked_t *ranked, uint32_t n)
+                       const mc_ranking_t *ranking)
 {
-    for (uint32_t i = 0; i < n; i++)
-        if (ranked[i].seconds > seconds && differs(&ranked[i].strategy, &call->strategy)) {
-            print_alternative(r, "  next best: ", &ranked[i], seconds);
+    for (uint32_t i = 0; i < ranking->n; i++) {
+        const mc_ranked_t *const other = &ranking->list[i];
+        if (other->seconds > seconds && differs(&other->strategy, &call->strategy)) {
+            print_alternative(r, "  next best: ", other, seconds);
             return;
         }
+    }
     fprintf(r->out, "  next best: none with another cost\n");
 }
 
@@ -142,20 +144,19 @@ static int print_why(const report_t *r, const mc_call_t *call, double seconds)
                                       .pacing = &pacing,
                                       .in_order = call->in_order,
                                       .aligned = call->aligned};
-    mc_ranked_t *ranked;
-    uint32_t n, considered;
-    const int status = mc_planner_rank(call->collective, &r->h->mesh, &r->h->links, &query, &ranked,
-                                       &n, &considered);
+    mc_ranking_t ranking;
+    const int status =
+        mc_planner_rank(call->collective, &r->h->mesh, &r->h->links, &query, &ranking);
     if (status)
         return status;
     print_chooser(r, call);
     if (call->chooser == MC_BY_PLANNER || call->chooser == MC_BY_BARRIER)
-        print_next(r, call, seconds, ranked, n);
-    else if (mc_strategy_equal(&ranked[0].strategy, &call->strategy))
+        print_next(r, call, seconds, &ranking);
+    else if (mc_strategy_equal(&ranking.list[0].strategy, &call->strategy))
         fprintf(r->out, "  the planner would take it too\n");
     else
-        print_alternative(r, "  the planner would take ", &ranked[0], seconds);
-    free(ranked);
+        print_alternative(r, "  the planner would take ", &ranking.list[0], seconds);
+    free(ranking.list);
     return MESHCOLL_OK;
 }
 

@@ -8,8 +8,7 @@
 
 typedef struct {
     const mc_plan_request_t *request;
-    const mc_ranked_t *ranked;
-    uint32_t n, considered;
+    mc_ranking_t all;
     const uint32_t *listed; /* indices of those that are shown, ascending */
     uint32_t n_listed;
     double best, bound; /* seconds */
@@ -179,7 +178,7 @@ static void print_remarks(const ranking_t *k)
         printf("; nγ: n bytes summed");
     putchar('\n');
     const bool more = most > 1 && most < MC_MOST_SEGMENTS;
-    if (!k->request->strategy && more && 2 * k->ranked[0].strategy.segments > most)
+    if (!k->request->strategy && more && 2 * k->all.list[0].strategy.segments > most)
         printf("the best strategy uses the most segments allowed; --max-segments %" PRIu32
                " allows more\n",
                most * 4 < MC_MOST_SEGMENTS ? most * 4 : MC_MOST_SEGMENTS);
@@ -191,7 +190,7 @@ static int print_details(const ranking_t *k)
     int status = MESHCOLL_OK;
     const uint32_t shown = k->request->phases ? k->n_listed : 1;
     for (uint32_t i = 0; i < shown && !status; i++) {
-        const mc_strategy_t *const s = &k->ranked[k->listed[i]].strategy;
+        const mc_strategy_t *const s = &k->all.list[k->listed[i]].strategy;
         putchar('\n');
         if (!k->request->strategy)
             printf("#%u  ", k->listed[i] + 1);
@@ -223,11 +222,12 @@ static void print_bound(const ranking_t *k)
     const mc_plan_request_t *const r = k->request;
     /* the ranking has measured strategies only, or, if the request allows none of them, no measured one */
     const bool measured =
-        k->n > 0 && mc_strategy_is_measured(&k->ranked[0].strategy, &r->mesh, &r->links);
-    printf("%s strateg%s %s", mc_print_count(k->considered, count, sizeof count),
-           k->considered == 1 ? "y was" : "ies were", measured ? "measured" : "priced");
+        k->all.n > 0 && mc_strategy_is_measured(&k->all.list[0].strategy, &r->mesh, &r->links);
+    printf("%s strateg%s %s", mc_print_count(k->all.considered, count, sizeof count),
+           k->all.considered == 1 ? "y was" : "ies were", measured ? "measured" : "priced");
     if (!measured && is_searched(&r->mesh))
-        printf(", no other is among the %u cheapest", k->n);
+        printf(", %s is among the %u cheapest", k->all.exhaustive ? "no other" : "perhaps another",
+               k->all.n);
     if (!k->request->all)
         printf("; the cheapest with each order of phases (--all: with each algorithm too):\n\n");
     else if (k->n_listed == 1)
@@ -253,7 +253,7 @@ static int print_listed(const ranking_t *k)
     mc_table_t table = mc_table("rrrrl");
     mc_table_add_row(&table, head);
     for (uint32_t i = 0; i < k->n_listed; i++) {
-        const mc_ranked_t *const ranked = &k->ranked[k->listed[i]];
+        const mc_ranked_t *const ranked = &k->all.list[k->listed[i]];
         if (one)
             mc_table_add(&table, "%s", "");
         else
@@ -268,7 +268,7 @@ static int print_listed(const ranking_t *k)
 static uint32_t count_close(const ranking_t *k)
 {
     uint32_t n = 0;
-    while (n < k->n && k->ranked[n].seconds <= k->best * (1 + close_share))
+    while (n < k->all.n && k->all.list[n].seconds <= k->best * (1 + close_share))
         n++;
     return n;
 }
@@ -276,7 +276,7 @@ static uint32_t count_close(const ranking_t *k)
 /* Are there perhaps more? A search returns the cheapest only. */
 static bool close_is_least(const ranking_t *k)
 {
-    return count_close(k) == k->n && k->n < k->considered;
+    return count_close(k) == k->all.n && k->all.n < k->all.considered;
 }
 
 static void print_close(const ranking_t *k)
@@ -376,11 +376,12 @@ static int print_json(const ranking_t *k)
 {
     json_t *const json = mc_plan_json_head(k->request), *const list = json_array();
     for (uint32_t i = 0; i < k->n_listed; i++)
-        json_array_append_new(list, json_strategy(k, &k->ranked[k->listed[i]]));
+        json_array_append_new(list, json_strategy(k, &k->all.list[k->listed[i]]));
     json_object_set_new(json, "bytes", json_integer((json_int_t)k->request->bytes));
     json_object_set_new(json, "lower_bound_seconds", json_real(k->bound));
     json_object_set_new(json, "best_seconds", json_real(k->best));
-    json_object_set_new(json, "considered", json_integer(k->considered));
+    json_object_set_new(json, "considered", json_integer(k->all.considered));
+    json_object_set_new(json, "exhaustive", json_boolean(k->all.exhaustive));
     json_object_set_new(json, "strategies", list);
     if (!k->request->strategy) {
         json_object_set_new(json, "within_2_percent",
@@ -406,8 +407,8 @@ static int rank_one(ranking_t *k)
     if (status)
         return status;
     only.seconds = mc_strategy_seconds(r->strategy, &r->mesh, &r->links, r->root, (double)r->bytes);
-    k->ranked = &only;
-    k->n = k->considered = k->n_listed = 1;
+    k->all = (mc_ranking_t){.list = &only, .n = 1, .considered = 1, .exhaustive = true};
+    k->n_listed = 1;
     k->listed = &first;
     k->best = best.seconds;
     return print_all(k);
@@ -419,10 +420,10 @@ static void choose_listed(ranking_t *k, uint32_t *listed)
     const uint32_t top = (uint32_t)k->request->top;
     k->listed = listed;
     if (!k->request->all && !k->request->json) {
-        k->n_listed = mc_plan_shapes(k->ranked, k->n, top, listed);
+        k->n_listed = mc_plan_shapes(k->all.list, k->all.n, top, listed);
         return;
     }
-    for (k->n_listed = 0; k->n_listed < k->n && k->n_listed < top; k->n_listed++)
+    for (k->n_listed = 0; k->n_listed < k->all.n && k->n_listed < top; k->n_listed++)
         listed[k->n_listed] = k->n_listed;
 }
 
@@ -440,20 +441,17 @@ static uint32_t most_of(const mc_plan_request_t *r)
 static int rank_all(ranking_t *k)
 {
     const mc_plan_request_t *const r = k->request;
-    mc_ranked_t *ranked;
     const mc_planner_query_t query = mc_plan_query(r, (double)r->bytes, most_of(r));
-    int status =
-        mc_planner_rank(r->collective, &r->mesh, &r->links, &query, &ranked, &k->n, &k->considered);
+    int status = mc_planner_rank(r->collective, &r->mesh, &r->links, &query, &k->all);
     if (status)
         return status;
-    uint32_t *const listed = malloc(((size_t)k->n + 1) * sizeof *listed);
-    k->ranked = ranked;
-    k->best = ranked[0].seconds;
+    uint32_t *const listed = malloc(((size_t)k->all.n + 1) * sizeof *listed);
+    k->best = k->all.list[0].seconds;
     if (listed)
         choose_listed(k, listed);
     status = listed ? print_all(k) : mc_fail_memory("the ranking");
     free(listed);
-    free(ranked);
+    free(k->all.list);
     return status;
 }
 
