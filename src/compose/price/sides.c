@@ -22,7 +22,6 @@ static void add_phase(mc_flow_t *flow, const mc_phase_cost_t *cost, const mc_lin
             continue;
         const mc_linear_t once = mc_linear_of(term, links, d);
         flow->phase[i].links |= 1u << wire;
-        flow->once = mc_linear_add(flow->once, once);
         flow->phase[i].once = mc_linear_add(flow->phase[i].once, once);
         flow->phase[i].busy = mc_linear_add(flow->phase[i].busy, mc_linear_of(busy, links, d));
         flow->busy[wire] = mc_linear_add(flow->busy[wire], mc_linear_busy(busy, links, d).link);
@@ -71,7 +70,9 @@ static double run_both(const mc_flow_t *a, const mc_flow_t *b, double bytes)
     return ready[0] > ready[1] ? ready[0] : ready[1];
 }
 
-mc_pipeline_t mc_flows_every(const mc_flow_t *a, const mc_flow_t *b, double bytes, double *ranks)
+/* The pipeline of two sides with pieces of `bytes`, without the fill (0). *ranks: the ranks' own time. */
+static mc_pipeline_t flows_every(const mc_flow_t *a, const mc_flow_t *b, double bytes,
+                                 double *ranks)
 {
     mc_pipeline_t pipeline = {.fill = 0};
     double wire[MC_MAX_DIMS];
@@ -92,20 +93,10 @@ mc_pipeline_t mc_flows_every(const mc_flow_t *a, const mc_flow_t *b, double byte
 static mc_pipeline_t pipeline_of(const mc_flow_t *a, const mc_flow_t *b, double bytes)
 {
     double own;
-    mc_pipeline_t pipeline = mc_flows_every(a, b, bytes, &own);
+    mc_pipeline_t pipeline = flows_every(a, b, bytes, &own);
     pipeline.fill = run_both(a, b, bytes);
     pipeline.fill = own > pipeline.fill ? own : pipeline.fill;
     return pipeline;
-}
-
-/* The fill is replaced by the longer side's time alone, which it is never less than. */
-double mc_flows_least(const mc_flow_t *a, const mc_flow_t *b, uint32_t segments, double n)
-{
-    const double piece = n / segments, rounded = 1e-9;
-    double own;
-    const mc_pipeline_t pipeline = mc_flows_every(a, b, piece, &own);
-    const double fill = fmax(own, fmax(mc_linear_at(a->once, piece), mc_linear_at(b->once, piece)));
-    return mc_pipeline_seconds(fill, segments / 2, pipeline.every) * (1 - rounded);
 }
 
 double mc_flows_seconds(const mc_flow_t *a, const mc_flow_t *b, uint32_t segments, double n)

@@ -35,7 +35,6 @@ typedef struct {
         unsigned links; /* the wires that it uses, a bit each */
     } phase[MC_MAX_PHASES];
     mc_linear_t busy[MC_MAX_DIMS]; /* of all phases, by wire */
-    mc_linear_t once;              /* of all phases, one after another */
     mc_linear_t own;               /* messages and sums of all phases */
     bool shares_cores;             /* ranks' time and wires' time add up (mc_cost_busy) */
 } mc_flow_t;
@@ -43,11 +42,7 @@ typedef struct {
 /* One side of a strategy, 0 or 1. */
 mc_flow_t mc_flow_of(const mc_strategy_t *s, int32_t side, const mc_mesh_t *mesh,
                      const mc_links_t *links, int32_t root);
-/* The pipeline of two sides with pieces of `bytes`, without the fill (0). *ranks: the ranks' own time. */
-mc_pipeline_t mc_flows_every(const mc_flow_t *a, const mc_flow_t *b, double bytes, double *ranks);
-/* Seconds of two sides for n bytes in so many segments, and a lower bound of it that is cheaper to
- * compute. */
+/* Seconds of two sides for n bytes in so many segments. */
 double mc_flows_seconds(const mc_flow_t *a, const mc_flow_t *b, uint32_t segments, double n);
-double mc_flows_least(const mc_flow_t *a, const mc_flow_t *b, uint32_t segments, double n);
 
 #endif
