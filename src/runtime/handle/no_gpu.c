@@ -37,8 +37,8 @@ static void open_once(void)
     void *const library = dlopen(given && *given ? given : "libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     void *const found = library ? dlsym(library, "cuPointerGetAttributes") : NULL;
     memcpy(&attributes, &found, sizeof found);
-    if (!found)
-        (void)dlerror(); /* frees the text */
+    (void)dlerror(); /* the text of an error, */
+    (void)dlerror(); /* which is freed here */
 }
 
 const mc_device_ops_t *mc_gpu_ops(void)
