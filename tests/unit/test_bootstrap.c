@@ -3,7 +3,9 @@
 #include "job/bootstrap/join.h"
 
 #include <criterion/criterion.h>
+#include <dlfcn.h>
 #include <errno.h>
+#include <openssl/evp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -251,6 +253,29 @@ Test(job, reads_a_secret_of_the_users_own)
     close(fd);
 }
 
+Test(job, secrets_have_at_most_4095_bytes)
+{
+    enum { MOST_BYTES = 4095 };
+    char path[] = "/tmp/meshcoll-secret-XXXXXX", secret[MOST_BYTES + 2] = "";
+    const int fd = mkstemp(path);
+    memset(secret, 's', MOST_BYTES + 1);
+    cr_assert(fd >= 0 && write(fd, secret, MOST_BYTES) == MOST_BYTES);
+    SET("RANK", "1", "WORLD_SIZE", "8", AT, "MESHCOLL_SECRET", secret);
+    expect_refused("MESHCOLL_SECRET is longer than 4095 bytes");
+    secret[MOST_BYTES] = '\0';
+    setenv("MESHCOLL_SECRET", secret, 1);
+    expect_job(1, 8, "a", 1001, MC_ENVIRONMENT_PORTS);
+    const mc_environment_t given = job;
+    unsetenv("MESHCOLL_SECRET");
+    setenv("MESHCOLL_SECRET_FILE", path, 1);
+    expect_job(1, 8, "a", 1001, MC_ENVIRONMENT_PORTS);
+    cr_expect_arr_eq(given.self.key, job.self.key, MC_DIGEST);
+    cr_assert_eq(write(fd, "s", 1), 1);
+    expect_refused("longer than 4095 bytes");
+    unlink(path);
+    close(fd);
+}
+
 Test(job, first_host_of_a_list)
 {
     static const char *const lists[][2] = {{"node1", "node1"},
@@ -399,6 +424,31 @@ Test(bootstrap, tells_who_ended, .timeout = 120)
             cr_expect(WIFEXITED(how[r]) && WEXITSTATUS(how[r]) == (r == ends[i] ? 0 : 2),
                       "rank %d ends, rank %d: %d", ends[i], r, how[r]);
     }
+}
+
+/* libcrypto makes no digests in this process; HMACs, for which it asks itself how long they are, it does. */
+static bool refuses;
+
+int EVP_DigestFinal_ex(EVP_MD_CTX *context, unsigned char *digest, unsigned *bytes)
+{
+    int (*next)(EVP_MD_CTX *, unsigned char *, unsigned *) = NULL;
+    *(void **)&next = dlsym(RTLD_NEXT, "EVP_DigestFinal_ex");
+    return refuses && !bytes ? 0 : next(context, digest, bytes);
+}
+
+Test(bootstrap, fails_where_libcrypto_refuses, .timeout = 120)
+{
+    const trial_t t = {.size = 2, .rounds = 1, .ends = -1, .secret = "x"};
+    const int port = 21000 + (int)getpid() % 8000;
+    const pid_t pid = fork();
+    int how;
+    cr_assert_geq(pid, 0);
+    refuses = pid == 0;
+    if (pid == 0)
+        _exit(be_rank(&t, 1, port));
+    cr_expect_eq(be_rank(&t, 0, port), 2);
+    cr_assert_eq(waitpid(pid, &how, 0), pid);
+    cr_expect(WIFEXITED(how) && WEXITSTATUS(how) == 4, "%d", how);
 }
 
 /* Without a secret anyone can sign an answer: the node of the tree that it names must be one. */

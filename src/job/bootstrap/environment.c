@@ -214,6 +214,9 @@ static int find_secret(mc_self_t *self)
             MESHCOLL_ERR_INVALID_ARG,
             "meshcoll_create_env: MESHCOLL_SECRET and MESHCOLL_SECRET_FILE are both set; "
             "expected one of them");
+    if (secret && strlen(secret) > SECRET_MOST)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "meshcoll_create_env: MESHCOLL_SECRET is longer than %d bytes", SECRET_MOST);
     if (!path)
         return take_secret(secret, secret ? strlen(secret) : 0, self);
     const int fd = mc_descriptor(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK));
@@ -244,5 +247,6 @@ int mc_environment_read(mc_environment_t *env)
     }
     if (!status)
         *env = e;
+    explicit_bzero(e.self.key, sizeof e.self.key);
     return status;
 }

@@ -284,9 +284,12 @@ static int join_rank0(const mc_environment_t *env, mc_tree_t *tree, double deadl
     if (status)
         return status;
     const double later = mc_now() + tree->timeout + MC_TREE_GRACE;
-    status = mc_digest_extend(tree->self.job, seek.answer.start, sizeof seek.answer.start);
     mc_tree_place(tree, seek.answer.index);
-    status = mc_seek_parent(&tree->self, &seek, later, &tree->parent.fd);
+    status = mc_digest_extend(tree->self.job, seek.answer.start, sizeof seek.answer.start);
+    if (status)
+        close(seek.fd);
+    else
+        status = mc_seek_parent(&tree->self, &seek, later, &tree->parent.fd);
     tree->parent.rank = seek.answer.parent_rank;
     mc_acceptor_t *const acceptor = status ? NULL : calloc(1, sizeof *acceptor);
     if (!status && !acceptor)
