@@ -182,6 +182,39 @@ Test(many_meshes, with_other_transports_have_a_job_of_their_own, .timeout = 2 * 
     run(others, NULL);
 }
 
+/* Ranks 0 and 1 are in a job, rank 2 in none, and then in another one: a mesh of all makes a job of its own. */
+static int apart(const void *context, mc_seat_t *seat)
+{
+    mc_seat_t its = {(mc_meeting_t *)(uintptr_t)context + seat->rank / 2, seat->rank % 2};
+    const meshcoll_params_t params = {.size = sizeof params, .transports = "gpu=shm"};
+    meshcoll_t *own = NULL, *all, *again, *joined;
+    alarm(PATIENCE_S);
+    if (seat->rank < 2)
+        CHECK(make(&its, &params, &own) == MESHCOLL_OK && mc_mesh_adds_up(own, 1));
+    CHECK(make(seat, &params, &all) == MESHCOLL_OK && meshcoll_size(all) == RANKS);
+    CHECK(mc_mesh_adds_up(all, 2));
+    meshcoll_destroy(all);
+    if (seat->rank == 2)
+        CHECK(make(&its, &params, &own) == MESHCOLL_OK);
+    CHECK(make(seat, &params, &again) == MESHCOLL_OK && mc_mesh_adds_up(again, 3));
+    const int n = n_asked;
+    CHECK(make(seat, &params, &joined) == MESHCOLL_OK && mc_mesh_adds_up(joined, 4));
+    CHECK(n_asked == n);
+    meshcoll_destroy(again);
+    meshcoll_destroy(own);
+    CHECK(mc_mesh_adds_up(joined, 5));
+    meshcoll_destroy(joined);
+    return 0;
+}
+
+Test(many_meshes, of_ranks_in_different_jobs, .timeout = 2 * PATIENCE_S)
+{
+    mc_meeting_t *const meeting = mc_processes_share(2 * sizeof *meeting);
+    mc_meeting_init(&meeting[0], 2);
+    mc_meeting_init(&meeting[1], 1);
+    run(apart, meeting);
+}
+
 /* Ranks 0 and 2 have a mesh of their own. All fail with rank 1, and these go on. */
 static int shrink_pair(const void *context, mc_seat_t *seat)
 {
