@@ -28,6 +28,8 @@ static void give_up_internal(meshcoll_request_t *list)
     for (meshcoll_request_t *r = list; r; r = r->next_of_all)
         if (r->running && r->kind->internal) {
             mc_busy_unlist(r); /* it may free the lead that it waits in */
+            if (r->watch)
+                r->mesh->hooks.freed(r);
             r->mesh = NULL;
             r->status = MESHCOLL_ERR_INVALID_ARG;
             r->kind->finish(r);
