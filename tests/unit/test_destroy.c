@@ -152,6 +152,7 @@ static int check_gone(mc_seat_t *seat, meshcoll_t *group)
 {
     float x = 1;
     meshcoll_request_t *r;
+    meshcoll_registration_t *registration;
     meshcoll_t *sub;
     const meshcoll_args_t a = {.collective = MESHCOLL_BCAST,
                                .in = &x,
@@ -166,6 +167,10 @@ static int check_gone(mc_seat_t *seat, meshcoll_t *group)
     CHECK(meshcoll_init(group, &a, &r) == MESHCOLL_ERR_INVALID_ARG);
     CHECK(meshcoll_send(group, &x, 1, MESHCOLL_FLOAT32, 0, 1) == MESHCOLL_ERR_INVALID_ARG);
     CHECK(meshcoll_recv(group, &x, 1, MESHCOLL_FLOAT32, 0, 1, NULL) == MESHCOLL_ERR_INVALID_ARG);
+    CHECK(meshcoll_enqueue(group, &a, NULL) == MESHCOLL_ERR_INVALID_ARG);
+    CHECK(meshcoll_register(group, &x, sizeof x, &registration) == MESHCOLL_ERR_INVALID_ARG);
+    CHECK(strstr(meshcoll_last_error(), "was destroyed"));
+    CHECK(meshcoll_async_error(group) == MESHCOLL_ERR_INVALID_ARG);
     CHECK(meshcoll_split(group, "gpu", &sub) == MESHCOLL_ERR_INVALID_ARG);
     CHECK(meshcoll_create_group(group, &own, 1, 0, &sub) == MESHCOLL_ERR_INVALID_ARG);
     CHECK(meshcoll_abort(group, "no") == MESHCOLL_ERR_INVALID_ARG);

@@ -205,12 +205,15 @@ void mc_handle_bury(meshcoll_t *h)
 {
     const int32_t rank = h->rank;
     const mc_mesh_t mesh = h->mesh;
+    const mc_device_ops_t *const device = h->job->device;
     memset(h, 0, sizeof *h);
     h->rank = rank;
     h->mesh = mesh;
     h->text = mc_mesh_text(&h->mesh, h->text_room);
     h->job = &gone;
     pthread_mutex_lock(&lock);
+    if (!gone.device) /* the same of all jobs */
+        gone.device = device;
     h->next = gone.meshes;
     gone.meshes = h;
     shorten();
