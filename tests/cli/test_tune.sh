@@ -117,8 +117,9 @@ fi
 # A mesh of these ranks takes them without being told to.
 ranks 0 "$build/tests/mpi/test_tuned" box=2,gpu=2 "$links"
 
-# A second mesh has an entry beside it; tuned twice, it is replaced.
-for _ in 1 2; do
+# A second mesh has an entry beside it; tuned twice, it is replaced, although a version that had more fields wrote it.
+for turn in 1 2; do
+    [ $turn -eq 1 ] || sed -i 's/"links": "gpu=[^"]*pulled:yes/&;incast:1.35/' "$MESHCOLL_TUNE_FILE"
     ranks 0 "$MESHCOLL" tune --mesh gpu=4 --seconds 1 --json
     gives 'j["command"], j["mesh"]["text"], j["links"][0]["dim"]' "('tune', 'gpu=4', 'gpu')"
     strange=$(derived)

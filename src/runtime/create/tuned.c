@@ -234,6 +234,15 @@ int mc_tuned_read(const char *path, const mc_cluster_t *cluster, char **links)
     return status;
 }
 
+int mc_tuned_check(const char *path)
+{
+    json_t *root;
+    const int status = load(path, &root);
+    if (!status)
+        json_decref(root);
+    return status;
+}
+
 /* Writing -------------------------------------------------------------------------------------- */
 
 static json_t *entry_new(const mc_cluster_t *c, const mc_tuned_t *tuned)

@@ -34,6 +34,8 @@ int mc_tuned_path(char path[MC_TUNED_PATH]);
 /* ERR_IO: the file cannot be read; ERR_PARSE: it is broken. Without a file, or without this
  * cluster in it, returns OK and `*links` is NULL; else the caller frees `*links`. */
 int mc_tuned_read(const char *path, const mc_cluster_t *cluster, char **links);
+/* The same of the file without its entries: may mc_tuned_write add to it? */
+int mc_tuned_check(const char *path);
 
 /* How deep the brackets of the file may nest; it needs 3 levels. Its size is limited by MC_FILE_BYTES, and that of its
  * links by MC_LINKS_MOST_READ. */

@@ -63,10 +63,9 @@ static int find_cluster(const request_t *r, const mc_place_t *place, mc_cluster_
     return status;
 }
 
-/* A malformed file is reported before measuring, not after. */
-static int find_file(request_t *r, const mc_cluster_t *cluster)
+/* A malformed file is reported before measuring, not after. What this cluster's entry says is replaced. */
+static int find_file(request_t *r)
 {
-    char *links = NULL;
     int status = MESHCOLL_OK;
     if (!r->file)
         status = mc_tuned_path(r->path);
@@ -76,8 +75,7 @@ static int find_file(request_t *r, const mc_cluster_t *cluster)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "--file takes a path of up to %d characters",
                        (int)sizeof r->path - 1);
     if (!status)
-        status = mc_tuned_read(r->path, cluster, &links);
-    free(links);
+        status = mc_tuned_check(r->path);
     return status ? mc_fail(MESHCOLL_ERR_IO, "%s", meshcoll_last_error()) : MESHCOLL_OK;
 }
 
@@ -241,7 +239,7 @@ static void set_up(int argc, char **argv, const mc_place_t *place, request_t *r,
     if (!status)
         status = find_cluster(r, place, &s->cluster);
     if (!status)
-        status = find_file(r, &s->cluster);
+        status = find_file(r);
     s->exit = status < 0 ? mc_tool_exit(mc_tune_command.name, status) : status;
 }
 
