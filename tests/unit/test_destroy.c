@@ -7,6 +7,7 @@
 #include "support/processes.h"
 
 #include <criterion/criterion.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -144,6 +145,30 @@ Test(destroy, of_the_last_mesh_has_the_time_limit)
     run(last_alone, &(how_t){.transports = "gpu=shm", .timeout = "1"});
     run(last_alone, &(how_t){.transports = "gpu=tcp,self", .timeout = "1"});
     run(last_alone, &(how_t){.transports = "gpu=shm", .timeout = "1", .progress = "thread"});
+}
+
+/* A connection that another mesh needs, too, is made for one that goes before it is complete. */
+static int connects_for_what_goes(const void *how, mc_seat_t *seat)
+{
+    float in[RANKS] = {1, 1, 1}, out[RANKS];
+    meshcoll_t *mesh, *group;
+    meshcoll_request_t *r;
+    mallopt(M_PERTURB, 1); /* nobody reads what is freed */
+    CHECK(make(seat, how, &mesh) == MESHCOLL_OK);
+    CHECK(make_group(mesh, &group) == MESHCOLL_OK);
+    CHECK(meshcoll_alltoall_init(group, in, out, 1, MESHCOLL_FLOAT32, &r) == MESHCOLL_OK);
+    meshcoll_free(r);
+    meshcoll_destroy(group);
+    CHECK(meshcoll_alltoall(mesh, in, out, 1, MESHCOLL_FLOAT32) == MESHCOLL_OK);
+    CHECK(mc_mesh_adds_up(mesh, 1));
+    meshcoll_destroy(mesh);
+    return 0;
+}
+
+Test(destroy, of_what_a_connection_is_made_for)
+{
+    run(connects_for_what_goes, &tcp);
+    run(connects_for_what_goes, &shm);
 }
 
 /* What goes along ---------------------------------------------------------------------------------- */

@@ -283,6 +283,12 @@ int mc_greet(meshcoll_t *h, mc_peer_t *peer)
     return post_rounds(job, g);
 }
 
+bool mc_greet_runs_for(const meshcoll_t *h)
+{
+    const struct mc_greeter *const greeter = h->job->connections.greeter;
+    return greeter && greeter->request.running && greeter->request.mesh == h;
+}
+
 static bool is_unfinished(const mc_job_t *job)
 {
     bool any = job->connections.greeter && job->connections.greeter->request.running;

@@ -18,6 +18,8 @@
 /* Begins to greet a new connection; its peer does so when it connects. peer->greeted is set when
  * that is complete. ERR_TRANSPORT or ERR_NO_MEMORY. */
 int mc_greet(meshcoll_t *h, mc_peer_t *peer);
+/* Are greetings in progress for calls of this mesh? */
+bool mc_greet_runs_for(const meshcoll_t *h);
 /* Before the handle is closed, when all its ranks are here: completes the greetings of connections
  * that no run has used, and the barriers of leads, for a limited time, as a peer that was refused does
  * not answer. */

@@ -166,7 +166,8 @@ static bool any_runs(const meshcoll_t *h)
 /* May the transports of the job, which stay open, still use its memory? */
 static bool is_in_flight(const meshcoll_t *h)
 {
-    return h->job->failure.status || h->n_restricted > 0 || any_runs(h) || !mc_messages_idle(h);
+    return h->job->failure.status || h->n_restricted > 0 || any_runs(h) || !mc_messages_idle(h) ||
+           mc_greet_runs_for(h);
 }
 
 /* The context is free as soon as nothing is in flight in it on this rank. It stays used where the rank was refused a
