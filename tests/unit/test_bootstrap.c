@@ -447,6 +447,37 @@ Test(bootstrap, fails_where_libcrypto_refuses, .timeout = 120)
     cr_expect(WIFEXITED(how[1]) && WEXITSTATUS(how[1]) == 4, "%d", how[1]);
 }
 
+/* 0: signed. */
+static int sign(void)
+{
+    const mc_self_t self = {.rank = 1, .size = 2};
+    const mc_challenge_t challenge = {0};
+    mc_hello_t hello = {0};
+    return mc_handshake_sign_hello(&self, &challenge, &hello);
+}
+
+static void greet_late(void)
+{
+    unsigned char digest[MC_DIGEST] = {0};
+    _exit(sign() && mc_digest_extend(digest, "x", 1) ? 0 : 1);
+}
+
+/* A monitor may be greeted while its process exits: libcrypto, which crashes then, is not used any more. */
+Test(bootstrap, greets_nobody_once_the_process_exits)
+{
+    int how;
+    const pid_t pid = fork();
+    cr_assert_geq(pid, 0);
+    if (pid == 0) {
+        alarm(60);
+        if (atexit(greet_late) || sign())
+            _exit(2);
+        exit(3);
+    }
+    cr_assert_eq(waitpid(pid, &how, 0), pid);
+    cr_expect_eq(how, 0, "%d", how);
+}
+
 /* Without a secret anyone can sign an answer: the node of the tree that it names must be one. */
 Test(bootstrap, refuses_a_place_outside_of_the_tree)
 {

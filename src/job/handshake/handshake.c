@@ -6,6 +6,8 @@
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
+#include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
@@ -38,14 +40,65 @@ static int draw(unsigned char nonce[MC_NONCE])
     return getrandom(nonce, MC_NONCE, 0) == MC_NONCE ? 0 : EIO;
 }
 
-int mc_digest_extend(unsigned char digest[MC_DIGEST], const void *data, size_t bytes)
+/* libcrypto frees what it needs at exit(), which other threads of this process outlive: a monitor that is greeted then
+ * would crash. From then on nothing here uses it. */
+static pthread_mutex_t crypto_lock = PTHREAD_MUTEX_INITIALIZER;
+static bool crypto_is_gone;
+
+static void lock_crypto(void)
 {
+    pthread_mutex_lock(&crypto_lock);
+}
+
+static void unlock_crypto(void)
+{
+    pthread_mutex_unlock(&crypto_lock);
+}
+
+static void leave_crypto(void)
+{
+    lock_crypto();
+    crypto_is_gone = true;
+    unlock_crypto();
+}
+
+/* What is registered last is called first. */
+static void open_crypto(void)
+{
+    const bool opened = OPENSSL_init_crypto(0, NULL);
+    crypto_is_gone = !opened || atexit(leave_crypto) ||
+                     pthread_atfork(lock_crypto, unlock_crypto, unlock_crypto);
+}
+
+/* True: it may be used until unlock_crypto. */
+static bool enter_crypto(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, open_crypto);
+    lock_crypto();
+    if (!crypto_is_gone)
+        return true;
+    unlock_crypto();
+    return false;
+}
+
+static bool extend(unsigned char digest[MC_DIGEST], const void *data, size_t bytes)
+{
+    if (!enter_crypto())
+        return false;
     EVP_MD_CTX *const c = EVP_MD_CTX_new();
     const bool done = c && EVP_DigestInit_ex(c, EVP_sha256(), NULL) &&
                       EVP_DigestUpdate(c, digest, MC_DIGEST) && EVP_DigestUpdate(c, data, bytes) &&
                       EVP_DigestFinal_ex(c, digest, NULL);
     EVP_MD_CTX_free(c);
-    return done ? MESHCOLL_OK : mc_fail(MESHCOLL_ERR_IO, "libcrypto makes no SHA-256");
+    unlock_crypto();
+    return done;
+}
+
+int mc_digest_extend(unsigned char digest[MC_DIGEST], const void *data, size_t bytes)
+{
+    return extend(digest, data, bytes) ? MESHCOLL_OK
+                                       : mc_fail(MESHCOLL_ERR_IO, "libcrypto makes no SHA-256");
 }
 
 /* What a mac is made of. */
@@ -67,9 +120,12 @@ static int sign(const mc_self_t *self, const char *role, const mc_challenge_t *c
     memcpy(s.challenge, challenge->nonce, MC_NONCE);
     memcpy(s.hello, hello->nonce, MC_NONCE);
     memcpy(s.message, message, bytes);
-    return HMAC(EVP_sha256(), self->key, MC_DIGEST, (const unsigned char *)&s, sizeof s, mac, NULL)
-               ? 0
-               : EIO;
+    if (!enter_crypto())
+        return EIO;
+    const bool done =
+        HMAC(EVP_sha256(), self->key, MC_DIGEST, (const unsigned char *)&s, sizeof s, mac, NULL);
+    unlock_crypto();
+    return done ? 0 : EIO;
 }
 
 int mc_handshake_sign_hello(const mc_self_t *self, const mc_challenge_t *challenge,
@@ -112,10 +168,10 @@ mc_answer_code_t mc_handshake_judge(const mc_self_t *self, const mc_challenge_t 
         return MC_ANSWER_VERSION;
     if (memcmp(hello->job, self->job, sizeof hello->job) != 0)
         return MC_ANSWER_OTHER_JOB;
-    return !mc_handshake_sign_hello(self, challenge, &expected) &&
-                   CRYPTO_memcmp(expected.mac, hello->mac, MC_DIGEST) == 0
-               ? MC_ANSWER_OK
-               : MC_ANSWER_SECRET;
+    if (mc_handshake_sign_hello(self, challenge, &expected))
+        return MC_ANSWER_LATER;
+    return CRYPTO_memcmp(expected.mac, hello->mac, MC_DIGEST) == 0 ? MC_ANSWER_OK
+                                                                   : MC_ANSWER_SECRET;
 }
 
 int mc_handshake_answer(const mc_self_t *self, int fd, const mc_challenge_t *challenge,

@@ -77,7 +77,8 @@ bool mc_handshake_is_stranger(const mc_self_t *self, int fd);
 int mc_handshake_challenge(int fd, mc_challenge_t *challenge);
 /* Is it a greeting? Its first 8 bytes tell. */
 bool mc_handshake_greets(const mc_hello_t *hello);
-/* Is a whole greeting that of a rank of this job? Size, rank and generation are left to the caller. */
+/* Is a whole greeting that of a rank of this job? Size, rank and generation are left to the caller. LATER: libcrypto
+ * refuses, as the process ends. */
 mc_answer_code_t mc_handshake_judge(const mc_self_t *self, const mc_challenge_t *challenge,
                                     const mc_hello_t *hello);
 /* Sends the answer; its magic and mac are filled in. */
