@@ -318,6 +318,38 @@ Test(blame, says_that_ranks_wait_for_one_another)
                       "make the same calls in the same order\n");
 }
 
+/* The rank is in one more call. */
+static void add_wait(fakes_t *f, int rank, uint32_t number, int peer)
+{
+    const mc_waits_t before = f->rank[rank];
+    set_wait(f, rank, peer);
+    f->rank[rank].wait[0].number = number;
+    f->rank[rank].n += before.n;
+    memcpy(&f->rank[rank].wait[1], before.wait, (size_t)before.n * sizeof before.wait[0]);
+}
+
+/* Ranks are in two calls, and those that wait for one another do not come before all of these. */
+Test(blame, follows_ranks_through_several_calls, .timeout = 20)
+{
+    enum { FIRST = 2, SECOND, THIRD, LAST };
+    fakes_t f;
+    fakes_init(&f);
+    for (int r = 0; r < 4; r++) {
+        add_wait(&f, r, SECOND, r + 1);
+        add_wait(&f, r, FIRST, r + 1);
+    }
+    add_wait(&f, 4, FIRST, 5);
+    add_wait(&f, 4, THIRD, 6);
+    add_wait(&f, 5, SECOND, 0);
+    add_wait(&f, 6, LAST, 7);
+    add_wait(&f, 7, LAST, 6);
+    report_blames(&f, "ranks wait for one another: rank 6 for 7, 7 for 6; all ranks must make the "
+                      "same calls in the same order\n");
+    f.silent[7] = true;
+    report_blames(&f, "rank 7 in box 1 does not answer: it is stopped, has ended or cannot be "
+                      "reached\n");
+}
+
 /* Ranks of one process --------------------------------------------------------------------------- */
 
 enum { RANKS = 6, COUNT = 600, TURNS = 400 };

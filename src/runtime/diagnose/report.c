@@ -186,6 +186,12 @@ static mc_verdict_t follow(const mc_status_t *s, const mc_wait_t *wait, int32_t 
     return mc_verdict_find(&query, wait, most, INFINITY);
 }
 
+/* A rank may come several times, in several calls; after so many waits they repeat. */
+static int32_t most_waits(const mc_status_t *s)
+{
+    return s->n * MC_WAITS_REQUESTS;
+}
+
 typedef struct {
     char text[MOST_CAUSES][MC_WAIT_TEXT];
     int n;
@@ -196,7 +202,7 @@ typedef struct {
 static void print_circle(const mc_status_t *s, const mc_verdict_t *in, mc_text_t *text)
 {
     mc_verdict_t first = *in, v = *in;
-    for (int32_t i = 0; i < s->n; i++) {
+    for (int32_t i = 0; i < most_waits(s); i++) {
         v = follow(s, &v.own, 0);
         if (v.wait.known_as < first.wait.known_as)
             first = v;
@@ -236,7 +242,9 @@ static int print_causes(const mc_status_t *s, FILE *out)
         const mc_wait_t *const wait = &s->rank[r].waits.wait[0];
         if (!s->rank[r].answered || s->rank[r].waits.n == 0 || wait->peer < 0)
             continue;
-        const mc_verdict_t v = follow(s, wait, s->n);
+        mc_verdict_t v = follow(s, wait, s->n);
+        if (v.kind == MC_PEER_WAITS && !causes->has_circle)
+            v = follow(s, &v.own, most_waits(s));
         add_cause(s, &v, causes);
     }
     for (int i = 0; i < causes->n; i++)
