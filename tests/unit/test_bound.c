@@ -24,7 +24,8 @@ static void draw_links(mc_random_t *r, place_t *at)
                                        .gamma = power_of_ten(r, -13, -8),
                                        .ports = ports[mc_random_below(r, MC_COUNT(ports))],
                                        .pulled = mc_random_below(r, 4) == 0};
-        at->links.correction[d] = (mc_correction_t){.burst = mc_random_below(r, 4) ? 0 : 1e5};
+        at->links.correction[d] = (mc_correction_t){.burst = mc_random_below(r, 4) ? 0 : 1e5,
+                                                    .cpu = mc_random_below(r, 2) ? 0 : 1e-7};
     }
     if (at->mesh.ndims > 1 && mc_random_below(r, 3) == 0)
         mc_links_share_wire(&at->links, 1);
@@ -113,5 +114,19 @@ Test(bound, a_tree_may_start_a_message_each_gap)
         cr_expect_float_eq(mc_lower_bound(MESHCOLL_BCAST, &at.mesh, &at.links, 1), row[i].us * 1e-6,
                            1e-15, "%s: %g", row[i].mesh,
                            mc_lower_bound(MESHCOLL_BCAST, &at.mesh, &at.links, 1));
+    }
+}
+
+/* Where sums take longest and occupy the wires, those of two dimensions overlap. */
+Test(bound, sums_of_dimensions_overlap)
+{
+    static const char *const links[] = {
+        "x=alpha:1us;beta:100GB/s;gamma:1GB/s,y=alpha:1us;beta:100GB/s;gamma:1GB/s",
+        "x=alpha:1us;beta:100GB/s;gamma:1GB/s,y=alpha:1us;gap:300ns;beta:100GB/s;gamma:1GB/s"};
+    for (size_t i = 0; i < MC_COUNT(links); i++) {
+        mc_random_t random = mc_random_of(2025, i);
+        const place_t at = place_of("x=5,y=3", links[i]);
+        trial_t t = {.at = &at, .random = &random};
+        mc_strategy_each(MESHCOLL_REDUCE, &at.mesh, MC_PATHS_ALL, see, &t);
     }
 }

@@ -162,13 +162,18 @@ static double flow(const mc_mesh_t *mesh, const mc_links_t *links, double bytes)
     return bytes / all;
 }
 
+/* In the textbook's model (mc_busy_t) sums of segments occupy the wires, so those of several dimensions overlap. */
 static double computation(const mc_mesh_t *mesh, const mc_links_t *links)
 {
     double least = INFINITY;
-    for (int32_t d = 0; d < mesh->ndims; d++)
-        if (mesh->dim[d].extent > 1 && links->dim[d].gamma < least)
-            least = links->dim[d].gamma;
-    return (mesh->size - 1.0) / mesh->size * least;
+    unsigned busy = 0; /* by wires and, behind the wires, ranks */
+    for (int32_t d = 0; d < mesh->ndims; d++) {
+        if (mesh->dim[d].extent == 1)
+            continue;
+        least = fmin(least, links->dim[d].gamma);
+        busy |= 1u << (mc_links_are_apart(links, d) ? links->ndims : mc_links_wire(links, d));
+    }
+    return (mesh->size - 1.0) / mesh->size * least / __builtin_popcount(busy);
 }
 
 /* Multiple of n that must pass the busiest port of the wire of dimension `d`. */

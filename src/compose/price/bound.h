@@ -16,7 +16,8 @@
  *                between B boxes of G ranks the same with the network's alpha and gap and G senders a
  *                box (one message if receivers pull). The sum of ceil(log2 extent) alpha over the
  *                dimensions is no bound: a merged MST on 5 x 3 takes 4 rounds, not 3 + 2
- *   computation  (p-1)/p n gamma of the dimension with the least gamma, if it reduces
+ *   computation  (p-1)/p n gamma of the dimension with the least gamma, if it reduces; where sums occupy
+ *                the wires (mc_busy_t), divided by the wires, on which they overlap
  * and what every call takes besides (mc_links_call). The links are those of a vector of n bytes (mc_links_at).
  */
 double mc_lower_bound(meshcoll_collective_t collective, const mc_mesh_t *mesh,
