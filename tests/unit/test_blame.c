@@ -1,9 +1,11 @@
 /* What ranks wait for, as text; what the rank does that is waited for, and whom a report blames, among made-up ranks
  * and among ranks of one process of which one makes no call; time limits. */
+#include "runtime/diagnose/describe.h"
 #include "runtime/diagnose/limits.h"
 #include "runtime/diagnose/publish.h"
 #include "runtime/diagnose/report.h"
 #include "runtime/diagnose/verdict.h"
+#include "runtime/jobs/jobs.h"
 #include "support/inproc.h"
 
 #include <criterion/criterion.h>
@@ -555,4 +557,38 @@ Test(blame, of_old_records)
     cr_expect_not(seen.has_last);
     for (int i = 0; i < 2; i++)
         meshcoll_destroy(rank[i]);
+}
+
+static bool has_mesh(const mc_job_t *job, const meshcoll_t *h)
+{
+    mc_waits_t seen;
+    bool found = false;
+    cr_assert(mc_waits_copy(job, 0, &seen));
+    for (int32_t i = 0; i < seen.n_meshes; i++)
+        found = found || seen.mesh[i].id == mc_wait_part(h);
+    return found;
+}
+
+/* A mesh for which there is no room is in the record as soon as there is. */
+Test(blame, of_more_meshes_than_a_record_has)
+{
+    enum { MESHES = MC_WAITS_MESHES + 2 };
+    static meshcoll_t mesh[MESHES];
+    static mc_job_t job;
+    cr_assert_eq(mc_waits_open(&job), MESHCOLL_OK);
+    for (uint32_t i = 0; i < MESHES; i++) {
+        mesh[i].job = &job;
+        mesh[i].creation = mesh[i].context = i;
+        mc_job_add(&mesh[i]);
+    }
+    cr_expect(has_mesh(&job, &mesh[MC_WAITS_MESHES - 1]));
+    cr_expect_not(has_mesh(&job, &mesh[MESHES - 1]));
+    for (int i = 0; i < 2; i++) {
+        mc_waits_leave(&mesh[i]);
+        mesh[i].state = MC_MESH_CLOSED;
+        cr_expect_not(has_mesh(&job, &mesh[i]));
+    }
+    for (int i = 2; i < MESHES; i++)
+        cr_expect(has_mesh(&job, &mesh[i]), "%d", i);
+    mc_waits_close(&job);
 }

@@ -43,14 +43,19 @@ void mc_waits_close(mc_job_t *job)
     job->waits = NULL;
 }
 
+static void add_mesh(published_t *p, const meshcoll_t *h)
+{
+    if (p->n_meshes == MC_WAITS_MESHES)
+        return;
+    p->broken[p->n_meshes] = h->job->failure.status;
+    p->mesh[p->n_meshes++] = h;
+}
+
 void mc_waits_join(const meshcoll_t *h)
 {
     published_t *const p = h->job->waits;
     pthread_mutex_lock(&p->lock);
-    if (p->n_meshes < MC_WAITS_MESHES) {
-        p->broken[p->n_meshes] = MESHCOLL_OK;
-        p->mesh[p->n_meshes++] = h;
-    }
+    add_mesh(p, h);
     pthread_mutex_unlock(&p->lock);
 }
 
@@ -64,11 +69,18 @@ static void remove_entries(published_t *p)
     p->n = n;
 }
 
-static void remove_mesh(published_t *p, const meshcoll_t *h)
+static int32_t find_mesh(const published_t *p, const meshcoll_t *h)
 {
     int32_t i = 0;
     while (i < p->n_meshes && p->mesh[i] != h)
         i++;
+    return i;
+}
+
+/* One that was left out takes its place: what is not there counts as not made. */
+static void remove_mesh(published_t *p, const meshcoll_t *h)
+{
+    int32_t i = find_mesh(p, h);
     if (i == p->n_meshes)
         return;
     p->n_meshes--;
@@ -76,6 +88,12 @@ static void remove_mesh(published_t *p, const meshcoll_t *h)
         p->mesh[i] = p->mesh[i + 1];
         p->broken[i] = p->broken[i + 1];
     }
+    const meshcoll_t *other = h->job->meshes;
+    while (other &&
+           (other == h || other->state != MC_MESH_OPEN || find_mesh(p, other) < p->n_meshes))
+        other = other->next;
+    if (other)
+        add_mesh(p, other);
 }
 
 void mc_waits_leave(const meshcoll_t *h)
