@@ -1,7 +1,6 @@
 #include "job/monitor/state.h"
 
 #include "base/system/process.h"
-#include "job/monitor/state.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
  *   2 rank 0's settings, whether each rank can open the others' segments
  *   3 how long each rank's addresses are; ranks now permit reads of their memory
  *   4 the addresses, and whether the rank can read the others' memory
- * Where all of them are in one job already, one round follows the second instead (join.h); where only some are, and in
+ * Where all of them are in one job already, one round follows the second instead (join.c); where only some are, and in
  * others, the first two are repeated.
  * Each record carries its rank's status. A rank that failed takes part until the end of the round
  * that reports it.
