@@ -4,11 +4,13 @@
 #include "runtime/place/boxes.h"
 #include "support/allocations.h"
 #include "support/inproc.h"
+#include "support/processes.h"
 #include "transport/shm/shm.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #ifdef MC_HAS_ALLOCATIONS
 
@@ -287,6 +289,43 @@ Test(no_memory, known_calls)
             cr_assert_eq(c.out[r][1][i], RANKS * i + 6, "rank %d, element %d", r, i);
     for (int r = 0; r < RANKS; r++)
         meshcoll_destroy(c.rank[r]);
+}
+
+static int begin_short_of_memory(const void *how, mc_seat_t *seat)
+{
+    enum { WAYS = 2, PATIENCE_S = 20 };
+    static const size_t count[WAYS] = {SHORT, LONG};
+    static int32_t in[LONG], out[WAYS][LONG];
+    const meshcoll_oob_t oob = mc_seat_oob(seat);
+    const meshcoll_params_t params = {.size = sizeof params, .mesh = "gpu=4", .transports = how};
+    meshcoll_request_t *r[WAYS];
+    meshcoll_t *mesh;
+    alarm(PATIENCE_S); /* a hang is a failure */
+    CHECK(meshcoll_create_oob(&oob, &params, &mesh) == MESHCOLL_OK);
+    CHECK(meshcoll_set_strategy(mesh, MESHCOLL_ALLREDUCE, "flat-fullmesh") == MESHCOLL_OK);
+    for (int again = 0; again < 3; again++) {
+        for (int i = 0; i < WAYS; i++)
+            CHECK(meshcoll_iallreduce(mesh, in, out[i], count[i], MESHCOLL_INT32, MESHCOLL_SUM,
+                                      &r[i]) == MESHCOLL_OK);
+        CHECK(meshcoll_waitall(WAYS, r) == MESHCOLL_OK);
+    }
+    n_left = seat->rank == 0;
+    const int status =
+        meshcoll_iallreduce(mesh, in, out[1], LONG, MESHCOLL_INT32, MESHCOLL_SUM, &r[1]);
+    n_left = 0;
+    if (seat->rank == 0)
+        CHECK(status == MESHCOLL_ERR_NO_MEMORY);
+    else
+        CHECK((status ? status : meshcoll_wait(r[1])) == MESHCOLL_ERR_PEER);
+    meshcoll_destroy(mesh);
+    return 0;
+}
+
+/* The other ranks are told that one could not take part. */
+Test(no_memory, known_calls_of_others)
+{
+    setenv("MESHCOLL_TUNE_FILE", "/nowhere/links.json", 1);
+    cr_expect_eq(mc_processes_run(RANKS, begin_short_of_memory, "gpu=tcp,self"), 0);
 }
 
 #else

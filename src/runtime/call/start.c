@@ -46,7 +46,7 @@ __attribute__((noinline)) static int move(meshcoll_request_t *r, const meshcoll_
                                                      : MESHCOLL_ERR_NO_MEMORY;
     if (status) { /* the request has no binding then */
         r->cached.kind = MC_KIND_ONCE;
-        return status;
+        return mc_lead_refused(r->mesh, r->operation, false, status);
     }
     r->cached.in = given->in;
     r->cached.out = given->out;
