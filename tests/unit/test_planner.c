@@ -461,6 +461,23 @@ Test(planner, first_ones_in_three_dimensions_are_exact)
     free(all);
 }
 
+/* Tens of millions of strategies cost nothing: the first ones are enough. */
+Test(planner, several_on_links_of_zeros_are_the_first, .timeout = 20)
+{
+    enum { WANTED = 5 };
+    const place_t at =
+        place_of("x=4,y=3,z=2", "x=alpha:0;beta:0,y=alpha:0;beta:0,z=alpha:0;beta:0");
+    const mc_planner_query_t query = {.bytes = MiB, .max_segments = 256, .most = WANTED};
+    mc_ranking_t ranking;
+    cr_assert_eq(mc_planner_rank(MESHCOLL_ALLREDUCE, &at.mesh, &at.links, &query, &ranking), 0);
+    cr_assert_eq(ranking.n, WANTED);
+    for (uint32_t i = 0; i < ranking.n; i++)
+        cr_expect(ranking.list[i].seconds == 0 &&
+                  (i == 0 ||
+                   !mc_strategy_equal(&ranking.list[i - 1].strategy, &ranking.list[i].strategy)));
+    free(ranking.list);
+}
+
 Test(planner, refuses_what_it_cannot_price)
 {
     const place_t at = place_of("box=2,gpu=3", "lab");

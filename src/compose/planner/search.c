@@ -125,6 +125,13 @@ static int add_labels(search_t *s)
     return status;
 }
 
+/* Are there as many strategies as wanted that cost nothing, as on links of zeros? All others do so, too. The cheapest
+ * one, found before, may be in the list twice. */
+static bool has_free_ones(const search_t *s)
+{
+    return s->limit == 0 && s->ranking->n > s->most;
+}
+
 static int walk(search_t *s, uint32_t node, const double *load);
 
 static int walk_step(search_t *s, uint32_t next, int32_t step, const double *load)
@@ -136,7 +143,7 @@ static int walk_step(search_t *s, uint32_t next, int32_t step, const double *loa
         return MESHCOLL_OK;
     for (int32_t k = 0; k < l->n_parts; k++)
         longer[k] = load[k] + by[k];
-    if (s->most && !mc_labels_lead_on(l, next, longer))
+    if (s->most && (has_free_ones(s) || !mc_labels_lead_on(l, next, longer)))
         return MESHCOLL_OK;
     s->step[s->n_phases++] = step;
     const int status = walk(s, next, longer);
