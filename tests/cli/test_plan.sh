@@ -55,6 +55,9 @@ run 0 plan bcast --mesh x=2 --bytes 4M --links "x=alpha:1us;gap:500ns;beta:1GB/s
 has "then 3 more segments, one every 1.05 ms, the time each occupies the links of x and the cores that ranks share"
 run 0 plan bcast --mesh x=2 --bytes 400 --links "x=alpha:1us;gap:500ns;beta:1GB/s;cpu:1us" --strategy "bcast:chain(x) segments=4"
 has "one every 1.60 us"
+# Receivers that copy do all the work.
+run 0 plan bcast --mesh x=1,y=2 --bytes 4M --links "shm,y=shm;cpu:1us" --strategy "bcast:chain(y) segments=4"
+has "the time each occupies the cores that ranks share: 425 us in all"
 
 # The ranking is in order, within what was asked for, and starts with the best.
 run 0 plan allreduce --mesh box=4,gpu=4 --bytes 1M --json --top 50

@@ -211,12 +211,10 @@ double mc_cost_busy(const mc_cost_t *busy, const mc_links_t *links, double n, in
         wire[mc_links_wire(links, d)] += b.link;
     }
     const double most = mc_pipeline_busiest(wire, links->ndims, busiest);
-    if (mc_links_share_cores(links))
-        return most + own;
-    if (own <= most)
-        return most;
-    *busiest = -1;
-    return own;
+    const bool add_up = mc_links_share_cores(links);
+    if (add_up ? most == 0 : own > most)
+        *busiest = -1;
+    return add_up ? most + own : most > own ? most : own;
 }
 
 double mc_phase_cost_seconds(const mc_phase_cost_t *cost, const mc_links_t *links,

@@ -168,7 +168,8 @@ typedef struct {
 bool mc_links_are_apart(const mc_links_t *links, int32_t d);
 mc_busy_t mc_term_busy(const mc_term_t *busy, const mc_links_t *links, int32_t d, double n);
 /* Seconds of the busiest wire or, if they are busier, of the ranks; *busiest: the wire's dimension, or -1:
- * the ranks. Cores that ranks share do the wires' work too, so there both times add up. */
+ * the ranks. Cores that ranks share do the wires' work too, so there both times add up, and -1 means that no wire
+ * has a time of its own. */
 double mc_cost_busy(const mc_cost_t *busy, const mc_links_t *links, double n, int32_t *busiest);
 
 /* Seconds of phases whose costs add up to `cost`, in segments: the fill with n/segments, then

@@ -79,13 +79,10 @@ static mc_pipeline_t flows_every(const mc_flow_t *a, const mc_flow_t *b, double 
     const double own = mc_linear_at(mc_linear_add(a->own, b->own), bytes);
     for (int32_t d = 0; d < MC_MAX_DIMS; d++)
         wire[d] = mc_linear_at(mc_linear_add(a->busy[d], b->busy[d]), bytes);
-    pipeline.every = mc_pipeline_busiest(wire, MC_MAX_DIMS, &pipeline.busiest);
-    if (a->shares_cores) {
-        pipeline.every += own;
-    } else if (own > pipeline.every) {
-        pipeline.every = own;
+    const double most = mc_pipeline_busiest(wire, MC_MAX_DIMS, &pipeline.busiest);
+    if (a->shares_cores ? most == 0 : own > most)
         pipeline.busiest = -1;
-    }
+    pipeline.every = a->shares_cores ? most + own : fmax(most, own);
     *ranks = own;
     return pipeline;
 }

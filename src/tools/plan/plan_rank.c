@@ -67,11 +67,15 @@ static void print_pipelining(const ranking_t *k, const mc_strategy_t *s, const m
     const double seconds = mc_cost_busy(busy, &links, piece_of(k, s), &d);
     const double total = mc_strategy_seconds(s, &k->request->mesh, &k->request->links,
                                              k->request->root, (double)k->request->bytes);
-    printf("  then %u more segments, one every %s, the time each occupies the %s%s%s: %s in all\n",
-           s->segments - 1, mc_print_seconds(seconds, each, sizeof each),
-           d < 0 ? "ranks themselves" : "links of ", d < 0 ? "" : k->request->mesh.dim[d].name,
-           mc_links_share_cores(&links) ? " and the cores that ranks share" : "",
-           mc_print_seconds(total, all, sizeof all));
+    const char *const cores = mc_links_share_cores(&links) ? "cores that ranks share" : NULL;
+    printf(
+        "  then %u more segments, one every %s, the time each occupies the %s%s%s%s: %s in all\n",
+        s->segments - 1, mc_print_seconds(seconds, each, sizeof each),
+        d >= 0  ? "links of "
+        : cores ? ""
+                : "ranks themselves",
+        d < 0 ? "" : k->request->mesh.dim[d].name, d >= 0 && cores ? " and the " : "",
+        cores ? cores : "", mc_print_seconds(total, all, sizeof all));
 }
 
 /* Two sides run concurrently: prints the time of the first two segments and the interval of
@@ -90,7 +94,8 @@ static void print_sides(const ranking_t *k, const mc_strategy_t *s)
         printf("; then %u more of each, two every %s, ", s->segments / 2 - 1,
                mc_print_seconds(pipeline.every, each, sizeof each));
         if (pipeline.busiest < 0)
-            printf("the time they occupy a rank");
+            printf("the time they occupy %s",
+                   mc_links_share_cores(&links) ? "the cores that ranks share" : "a rank");
         else
             printf("the time they occupy the links of %s%s", r->mesh.dim[pipeline.busiest].name,
                    mc_links_share_cores(&links) ? " and the cores that ranks share" : "");
