@@ -29,8 +29,8 @@ TRANSPORT = ["transport", "transport/shm/bytes", "transport/shm"]
 # room -> rooms whose headers it may include, besides its own and the public ones; each may use all before it
 RUNTIME = ["runtime/element", "runtime/bind", "runtime/place", "runtime/execute",
            "runtime/choose", "runtime/handle", "runtime/progress", "runtime/connect", "runtime/call",
-           "runtime/message", "runtime/diagnose", "runtime/api", "runtime/jobs",
-           "runtime/create", "runtime/family"]
+           "runtime/message", "runtime/diagnose/waits", "runtime/diagnose/status", "runtime/diagnose", "runtime/api",
+           "runtime/jobs", "runtime/create", "runtime/family"]
 GPU = ["gpu/proxy", "gpu/mesh", "gpu/launch", "gpu/call"]
 MAY = {
     "base": [],
@@ -50,12 +50,13 @@ for i, room in enumerate(RUNTIME):
     MAY[room] = CORE + COMPOSE + TRANSPORT + RUNTIME[:i]
 MAY["job/network"] = ["base"]
 MAY["job/handshake"] = ["base", "job/network"]
-MAY["job/bootstrap"] = ["base", "job/network", "job/handshake"]
+MAY["job/environment"] = ["base", "job/handshake"]
+MAY["job/bootstrap"] = ["base", "job/network", "job/handshake", "job/environment"]
 MAY["job/monitor"] = ["base", "job/network", "job/handshake"]
 for room in RUNTIME[RUNTIME.index("runtime/handle"):]:
     MAY[room].append("job/monitor")
 MAY["runtime/jobs"] += ["job/network"]
-MAY["runtime/create"] += ["job/network", "job/bootstrap"]
+MAY["runtime/create"] += ["job/network", "job/environment", "job/bootstrap"]
 MAY["runtime/element"] = ["base"]
 MAY["runtime/bind"] = CORE + ["transport", "runtime/element"]
 MAY["runtime/place"] = CORE + TRANSPORT

@@ -1,6 +1,6 @@
 /* Slurm's lists of hosts. */
 #include "fuzz/fuzz.h"
-#include "job/bootstrap/environment.h"
+#include "job/environment/environment.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

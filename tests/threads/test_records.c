@@ -4,7 +4,7 @@
  */
 #include "meeting.h"
 
-#include "runtime/diagnose/waits.h"
+#include "runtime/diagnose/waits/waits.h"
 #include "runtime/handle/handle.h"
 
 #include <stdatomic.h>

@@ -1,10 +1,10 @@
 /* What ranks wait for, as text; what the rank does that is waited for, and whom a report blames, among made-up ranks
  * and among ranks of one process of which one makes no call; time limits. */
-#include "runtime/diagnose/describe.h"
-#include "runtime/diagnose/limits.h"
-#include "runtime/diagnose/publish.h"
-#include "runtime/diagnose/report.h"
-#include "runtime/diagnose/verdict.h"
+#include "runtime/diagnose/status/report.h"
+#include "runtime/diagnose/waits/describe.h"
+#include "runtime/diagnose/waits/limits.h"
+#include "runtime/diagnose/waits/publish.h"
+#include "runtime/diagnose/waits/verdict.h"
 #include "runtime/jobs/jobs.h"
 #include "support/inproc.h"
 

@@ -7,7 +7,7 @@
 #ifndef MC_BOOTSTRAP_BOOTSTRAP_H
 #define MC_BOOTSTRAP_BOOTSTRAP_H
 
-#include "job/bootstrap/environment.h"
+#include "job/environment/environment.h"
 #include "job/network/wire.h"
 
 typedef struct mc_bootstrap mc_bootstrap_t;

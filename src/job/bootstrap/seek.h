@@ -2,7 +2,7 @@
 #ifndef MC_BOOTSTRAP_SEEK_H
 #define MC_BOOTSTRAP_SEEK_H
 
-#include "job/bootstrap/environment.h"
+#include "job/environment/environment.h"
 
 /* Rank 0 listens on the first port of the job that it can: on all its addresses, or on the job's only.
  * ERR_TRANSPORT. */

@@ -3,7 +3,7 @@
 #ifndef MC_BOOTSTRAP_TREE_H
 #define MC_BOOTSTRAP_TREE_H
 
-#include "job/bootstrap/environment.h"
+#include "job/environment/environment.h"
 #include "job/network/wire.h"
 
 enum { MC_FANOUT = 4, MC_TREE_WHY = 480 };

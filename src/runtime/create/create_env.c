@@ -2,7 +2,7 @@
 #include <meshcoll/env.h>
 
 #include "job/bootstrap/bootstrap.h"
-#include "job/bootstrap/launcher.h"
+#include "job/environment/launcher.h"
 #include "runtime/create/create.h"
 
 int meshcoll_env(int *rank, int *size)

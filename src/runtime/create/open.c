@@ -3,7 +3,7 @@
 #include "runtime/call/leads.h"
 #include "runtime/call/request.h"
 #include "runtime/diagnose/diagnose.h"
-#include "runtime/diagnose/limits.h"
+#include "runtime/diagnose/waits/limits.h"
 #include "runtime/jobs/jobs.h"
 #include "runtime/progress/failure.h"
 #include "runtime/progress/progress_thread.h"

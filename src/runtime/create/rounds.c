@@ -2,8 +2,8 @@
 
 #include "job/monitor/monitor.h"
 #include "runtime/create/tuned.h"
-#include "runtime/diagnose/ask.h"
-#include "runtime/diagnose/serve.h"
+#include "runtime/diagnose/status/ask.h"
+#include "runtime/diagnose/status/serve.h"
 #include "runtime/jobs/jobs.h"
 #include "runtime/place/places.h"
 #include "runtime/place/topology.h"

@@ -1,9 +1,9 @@
 #include "runtime/diagnose/differ.h"
 
 #include "job/monitor/monitor.h"
-#include "runtime/diagnose/describe.h"
 #include "runtime/diagnose/fingerprint.h"
-#include "runtime/diagnose/limits.h"
+#include "runtime/diagnose/waits/describe.h"
+#include "runtime/diagnose/waits/limits.h"
 #include "runtime/handle/request.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
 
 #include "runtime/connect/connections.h"
 #include "runtime/create/open.h"
-#include "runtime/diagnose/publish.h"
+#include "runtime/diagnose/waits/publish.h"
 #include "runtime/family/agree.h"
 #include "runtime/jobs/close.h"
 #include "runtime/jobs/jobs.h"

@@ -100,7 +100,7 @@ struct mc_job {
     struct mc_monitor *monitor; /* NULL: all ranks are in one process */
 
     const mc_job_hooks_t *hooks;
-    struct mc_published *waits; /* what this rank waits for (diagnose/publish.h) */
+    struct mc_published *waits; /* what this rank waits for (diagnose/waits/publish.h) */
     struct mc_serve *serve;     /* tells meshcoll status; NULL: does not */
     mc_peer_query_t query;      /* rank is NULL: other ranks cannot be asked */
 

@@ -22,7 +22,7 @@ typedef struct {
     mc_choice_key_t key; /* of its choice; `strategy` tells only whether there was one */
 } mc_cached_t;
 
-/* What looks at a running request have seen (diagnose/limits.h); times in ms. */
+/* What looks at a running request have seen (diagnose/waits/limits.h); times in ms. */
 typedef struct {
     int64_t looked; /* at the last look; 0: none yet in this run */
     int64_t moved;  /* at its last progress */

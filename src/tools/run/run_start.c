@@ -1,7 +1,7 @@
 /* One rank: its environment, its output, its process. */
 #include "tools/run/run.h"
 
-#include "job/bootstrap/launcher.h"
+#include "job/environment/launcher.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "runtime/diagnose/name.h"
+#include "runtime/diagnose/status/name.h"
 #include "tools/common/tool.h"
 
 #include <dirent.h>

@@ -2,7 +2,7 @@
 #include "tools/topo/topo.h"
 
 #include "job/bootstrap/bootstrap.h"
-#include "job/bootstrap/launcher.h"
+#include "job/environment/launcher.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
 #ifndef MC_STATUS_REPORT_H
 #define MC_STATUS_REPORT_H
 
-#include "runtime/diagnose/waits.h"
+#include "runtime/diagnose/waits/waits.h"
 
 #include <stdio.h>
 

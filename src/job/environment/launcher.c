@@ -1,4 +1,4 @@
-#include "job/bootstrap/launcher.h"
+#include "job/environment/launcher.h"
 
 #include <errno.h>
 #include <stdlib.h>

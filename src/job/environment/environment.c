@@ -1,8 +1,8 @@
-#include "job/bootstrap/environment.h"
+#include "job/environment/environment.h"
 
 #include "base/system/descriptor.h"
 #include "base/system/ports.h"
-#include "job/bootstrap/launcher.h"
+#include "job/environment/launcher.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>

@@ -2,7 +2,7 @@
 #ifndef MC_STATUS_ASK_H
 #define MC_STATUS_ASK_H
 
-#include "runtime/diagnose/report.h"
+#include "runtime/diagnose/status/report.h"
 #include "runtime/handle/handle.h"
 
 /* The monitor of the job answers others from now on, and the job can ask them. To call before

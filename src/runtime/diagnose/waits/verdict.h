@@ -2,7 +2,7 @@
 #ifndef MC_DIAGNOSE_VERDICT_H
 #define MC_DIAGNOSE_VERDICT_H
 
-#include "runtime/diagnose/waits.h"
+#include "runtime/diagnose/waits/waits.h"
 #include "runtime/handle/job.h"
 
 typedef enum {

@@ -2,7 +2,7 @@
 #ifndef MC_WAITS_DESCRIBE_H
 #define MC_WAITS_DESCRIBE_H
 
-#include "runtime/diagnose/waits.h"
+#include "runtime/diagnose/waits/waits.h"
 #include "runtime/handle/request.h"
 
 /* Describes a running request but for its times. */

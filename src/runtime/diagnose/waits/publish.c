@@ -1,6 +1,6 @@
-#include "runtime/diagnose/publish.h"
+#include "runtime/diagnose/waits/publish.h"
 
-#include "runtime/diagnose/describe.h"
+#include "runtime/diagnose/waits/describe.h"
 
 #include <pthread.h>
 #include <stdlib.h>

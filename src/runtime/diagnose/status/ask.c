@@ -1,8 +1,8 @@
-#include "runtime/diagnose/ask.h"
+#include "runtime/diagnose/status/ask.h"
 
 #include "job/monitor/branch.h"
 #include "job/monitor/monitor.h"
-#include "runtime/diagnose/describe.h"
+#include "runtime/diagnose/waits/describe.h"
 
 #include <pthread.h>
 #include <string.h>

@@ -1,7 +1,7 @@
-#include "runtime/diagnose/report.h"
+#include "runtime/diagnose/status/report.h"
 
 #include "base/table.h"
-#include "runtime/diagnose/verdict.h"
+#include "runtime/diagnose/waits/verdict.h"
 
 #include <inttypes.h>
 #include <math.h>

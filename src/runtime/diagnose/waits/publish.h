@@ -3,7 +3,7 @@
 #ifndef MC_DIAGNOSE_PUBLISH_H
 #define MC_DIAGNOSE_PUBLISH_H
 
-#include "runtime/diagnose/waits.h"
+#include "runtime/diagnose/waits/waits.h"
 #include "runtime/handle/request.h"
 
 /* ERR_NO_MEMORY. */

@@ -1,4 +1,4 @@
-#include "runtime/diagnose/describe.h"
+#include "runtime/diagnose/waits/describe.h"
 
 #include "compose/algorithms/placement.h"
 

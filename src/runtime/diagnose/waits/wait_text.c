@@ -1,6 +1,6 @@
 #include <meshcoll/meshcoll.h>
 
-#include "runtime/diagnose/waits.h"
+#include "runtime/diagnose/waits/waits.h"
 
 #include <inttypes.h>
 

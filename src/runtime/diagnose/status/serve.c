@@ -1,9 +1,9 @@
-#include "runtime/diagnose/serve.h"
+#include "runtime/diagnose/status/serve.h"
 
 #include "base/system/descriptor.h"
 #include "job/monitor/monitor.h"
-#include "runtime/diagnose/ask.h"
-#include "runtime/diagnose/name.h"
+#include "runtime/diagnose/status/ask.h"
+#include "runtime/diagnose/status/name.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -1,8 +1,8 @@
-#include "runtime/diagnose/limits.h"
+#include "runtime/diagnose/waits/limits.h"
 
-#include "runtime/diagnose/describe.h"
-#include "runtime/diagnose/publish.h"
-#include "runtime/diagnose/verdict.h"
+#include "runtime/diagnose/waits/describe.h"
+#include "runtime/diagnose/waits/publish.h"
+#include "runtime/diagnose/waits/verdict.h"
 
 /* Between two looks at most this share of a limit counts as waiting: a rank that was elsewhere for
  * long, or stopped, looks several times for what has come meanwhile before its limit is over. */

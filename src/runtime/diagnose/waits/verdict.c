@@ -1,4 +1,4 @@
-#include "runtime/diagnose/verdict.h"
+#include "runtime/diagnose/waits/verdict.h"
 
 #include "transport/transport.h"
 
