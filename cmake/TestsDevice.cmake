@@ -169,17 +169,17 @@ target_include_directories(fakecuda PRIVATE ${device_folder} ${PROJECT_SOURCE_DI
 target_link_libraries(fakecuda PRIVATE Threads::Threads)
 
 # libmeshcoll for programs on the fake that are not built here (python/tests); needs no nvcc.
-add_library(meshcoll_on_double SHARED ${fake_folder}/any_image.c
+add_library(on_double SHARED ${fake_folder}/any_image.c
             $<FILTER:$<TARGET_OBJECTS:meshcoll_objects>,EXCLUDE,gpu/cuda/image|handle/no_gpu>)
 if(TARGET meshcoll_gpu_objects)
-    target_sources(meshcoll_on_double PRIVATE $<FILTER:$<TARGET_OBJECTS:meshcoll_gpu_objects>,EXCLUDE,gpu/cuda/image>)
+    target_sources(on_double PRIVATE $<FILTER:$<TARGET_OBJECTS:meshcoll_gpu_objects>,EXCLUDE,gpu/cuda/image>)
     set(gpu_ops $<FILTER:$<TARGET_OBJECTS:meshcoll_gpu_objects>,INCLUDE,gpu/call/ops>) # in place of the library's
 endif()
-meshcoll_compile_options(meshcoll_on_double)
-set_target_properties(meshcoll_on_double PROPERTIES OUTPUT_NAME meshcoll VERSION ${PROJECT_VERSION} SOVERSION 0
+meshcoll_compile_options(on_double)
+set_target_properties(on_double PROPERTIES OUTPUT_NAME meshcoll VERSION ${PROJECT_VERSION} SOVERSION 0
     C_VISIBILITY_PRESET hidden LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/device/on_double)
-target_include_directories(meshcoll_on_double PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
-target_link_libraries(meshcoll_on_double PRIVATE meshcoll_dependencies)
+target_include_directories(on_double PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+target_link_libraries(on_double PRIVATE meshcoll_dependencies)
 
 # A fake of NVML, which `meshcoll topo` opens in its place.
 add_library(fakenvml SHARED ${fake_folder}/fake_nvml.c)

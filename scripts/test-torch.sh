@@ -64,7 +64,7 @@ if [ -z "${MESHCOLL_DIR:-}" ]; then
         -DMESHCOLL_BUILD_TESTS=ON -DMESHCOLL_BUILD_BENCH=OFF -DMESHCOLL_BUILD_EXAMPLES=OFF \
         -DMESHCOLL_BUILD_TOOLS=OFF -DCMAKE_INSTALL_PREFIX="$build/prefix"
     quietly "building libmeshcoll" cmake --build "$build/lib" --parallel "${JOBS:-2}" \
-        --target meshcoll fakecuda meshcoll_on_double
+        --target meshcoll fakecuda on_double
     quietly "installing libmeshcoll" cmake --install "$build/lib"
     export CMAKE_PREFIX_PATH=$build/prefix
     tree=$build/lib
@@ -77,7 +77,7 @@ fi
 # CUDA tensors, on the fake of libcuda
 fakecuda=$tree/tests/device/libfakecuda.so on_double=$tree/tests/device/on_double
 if [ ! -e "$fakecuda" ] || [ ! -e "$on_double/libmeshcoll.so" ]; then
-    export MESHCOLL_NO_DOUBLE="$tree has no fake of libcuda: build its targets fakecuda and meshcoll_on_double"
+    export MESHCOLL_NO_DOUBLE="$tree has no fake of libcuda: build its targets fakecuda and on_double"
     fakecuda=
 elif ! "$python" -c 'from torch import Stream; Stream.native_handle' 2>/dev/null; then
     export MESHCOLL_NO_DOUBLE="a device of one's own cannot tell this torch the handle of a stream"
