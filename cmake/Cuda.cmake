@@ -1,14 +1,55 @@
 # The kernels of the device executor (src/gpu/kernel/kernel.cu), compiled by nvcc for each architecture: cubin, PTX
 # and what ptxas says, in build/.../device. They are checked (scripts/check-kernels.sh), and all cubins and the
-# newest PTX are in the library as one fat binary (src/gpu/cuda/image.c), which newer GPUs take too. Without
-# nvcc the library has none, and refuses calls on device memory. With OFF it has nothing of src/gpu.
+# newest PTX are in the library as one fat binary (src/gpu/cuda/image.c), which newer GPUs take too. They take a minute
+# to compile: AUTO compiles them only where there is a driver, for the GPUs that it has; ON for every architecture.
+# Without kernels the library refuses calls on device memory. With OFF it has nothing of src/gpu.
 
 if(NOT MESHCOLL_CUDA MATCHES "^(AUTO|ON|OFF)$")
     message(FATAL_ERROR "MESHCOLL_CUDA is \"${MESHCOLL_CUDA}\": expected AUTO, ON or OFF")
 endif()
 
+# meshcoll_find_driver(<variable>): is there a driver of NVIDIA GPUs on this machine?
+function(meshcoll_find_driver result)
+    find_library(driver NAMES libcuda.so.1 NO_CACHE)
+    if(driver OR EXISTS /dev/nvidia0)
+        set(${result} ON PARENT_SCOPE)
+    else()
+        set(${result} OFF PARENT_SCOPE)
+    endif()
+endfunction()
+
+# meshcoll_gpu_archs(<variable> <all>): those of <all>, in rising order, whose cubins the GPUs of this machine run (or
+# the newest before theirs, whose PTX they compile); <all> where that cannot be told.
+function(meshcoll_gpu_archs result all)
+    set(${result} ${all} PARENT_SCOPE)
+    execute_process(COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader
+        OUTPUT_VARIABLE caps ERROR_QUIET RESULT_VARIABLE failed OUTPUT_STRIP_TRAILING_WHITESPACE)
+    if(failed OR NOT caps MATCHES "^[0-9.\n]+$")
+        return()
+    endif()
+    string(REPLACE "\n" ";" caps "${caps}")
+    set(archs)
+    foreach(cap IN LISTS caps)
+        string(REPLACE "." "" cap ${cap})
+        set(newest)
+        foreach(arch IN LISTS all)
+            if(NOT arch GREATER cap)
+                set(newest ${arch})
+            endif()
+        endforeach()
+        if(NOT newest) # older than all: nothing here runs on it
+            return()
+        endif()
+        list(APPEND archs ${newest})
+    endforeach()
+    list(REMOVE_DUPLICATES archs)
+    list(SORT archs COMPARE NATURAL)
+    set(${result} ${archs} PARENT_SCOPE)
+endfunction()
+
 set(MESHCOLL_HAVE_CUDA OFF)
-if(NOT MESHCOLL_CUDA STREQUAL "OFF")
+meshcoll_find_driver(cuda_driver)
+if(MESHCOLL_CUDA STREQUAL "ON" OR (MESHCOLL_CUDA STREQUAL "AUTO" AND cuda_driver))
     find_package(CUDAToolkit QUIET)
     find_program(MESHCOLL_NVCC nvcc HINTS ${CUDAToolkit_BIN_DIR} /usr/local/cuda/bin)
     if(MESHCOLL_NVCC)
@@ -18,13 +59,17 @@ if(NOT MESHCOLL_CUDA STREQUAL "OFF")
                 "install the CUDA toolkit, or say -DMESHCOLL_CUDA=OFF")
     endif()
 endif()
+set(cuda_archs 80 90 100)
+if(MESHCOLL_HAVE_CUDA AND MESHCOLL_CUDA STREQUAL "AUTO")
+    meshcoll_gpu_archs(cuda_archs "${cuda_archs}")
+endif()
 
 set(cuda_folder ${PROJECT_BINARY_DIR}/device)
 set(cuda_cubins)
 if(MESHCOLL_HAVE_CUDA)
     file(GLOB cuda_texts CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/gpu/program/*.h
          ${PROJECT_SOURCE_DIR}/src/gpu/kernel/*.h ${PROJECT_SOURCE_DIR}/src/runtime/element/*.h)
-    foreach(arch IN ITEMS 80 90 100)
+    foreach(arch IN LISTS cuda_archs)
         add_custom_command(
             OUTPUT ${cuda_folder}/sm_${arch}.cubin
             COMMAND ${PROJECT_SOURCE_DIR}/scripts/compile-kernels.sh ${MESHCOLL_NVCC} ${arch} ${cuda_folder}
@@ -39,14 +84,15 @@ if(MESHCOLL_HAVE_CUDA)
                 "or say -DMESHCOLL_CUDA=OFF")
     endif()
     set(cuda_image ${cuda_folder}/kernels.fatbin)
+    list(GET cuda_archs -1 cuda_newest)
     set(cuda_parts)
-    foreach(arch IN ITEMS 80 90 100)
+    foreach(arch IN LISTS cuda_archs)
         list(APPEND cuda_parts --image3=kind=elf,sm=${arch},file=${cuda_folder}/sm_${arch}.cubin)
     endforeach()
     add_custom_command(
         OUTPUT ${cuda_image}
         COMMAND ${MESHCOLL_FATBINARY} -64 --compress-all --create=${cuda_image} ${cuda_parts}
-                --image3=kind=ptx,sm=100,file=${cuda_folder}/sm_100.ptx
+                --image3=kind=ptx,sm=${cuda_newest},file=${cuda_folder}/sm_${cuda_newest}.ptx
         DEPENDS ${cuda_cubins} COMMENT "GPU kernels as one fat binary" VERBATIM)
     add_custom_target(meshcoll_kernels ALL DEPENDS ${cuda_image})
     add_dependencies(meshcoll_objects meshcoll_kernels)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Are the compiled GPU kernels what they should be? scripts/check-kernels.sh build/release/device
+# Are the compiled GPU kernels what they should be? scripts/check-kernels.sh build/test/device
 # Every kernel of src/gpu/program/bodies.h is there for each architecture, spills no register and keeps nothing on a
 # stack, and moves words of 16 bytes. The last is read in the machine code by cuobjdump or nvdisasm
 # ($CUOBJDUMP, $NVDISASM, or on PATH); without them in the PTX, and a line says so.
@@ -8,7 +8,7 @@ folder=${1:?usage: scripts/check-kernels.sh FOLDER}
 shopt -s nullglob
 cubins=("$folder"/sm_*.cubin)
 if [ ${#cubins[@]} -eq 0 ]; then
-    echo "skipped: no GPU kernels in $folder: nvcc was not found, or MESHCOLL_CUDA is OFF"
+    echo "skipped: no GPU kernels in $folder: configured without nvcc, or without -DMESHCOLL_CUDA=ON where there is no GPU"
     exit 77
 fi
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Compiles the GPU kernels for one architecture: scripts/compile-kernels.sh NVCC ARCH FOLDER, as
-# `scripts/compile-kernels.sh nvcc 90 build/release/device`. Leaves sm_ARCH.cubin, sm_ARCH.ptx and sm_ARCH.log
+# `scripts/compile-kernels.sh nvcc 90 build/test/device`. Leaves sm_ARCH.cubin, sm_ARCH.ptx and sm_ARCH.log
 # there, the last with what ptxas says of each kernel.
 # -fmad=false: no multiply and add in one, so that results are those of the host's kernels.
 set -euo pipefail

@@ -3,12 +3,12 @@
 # runs all ranks in one grid of the first GPU, processes that share it by the stream executor, times what one GPU can,
 # and, where there are several GPUs, runs a process for each of them by either executor, with meshcoll-bench beside NCCL
 # where that is installed.
-# scripts/gpu-check.sh [BUILD FOLDER]: build/release. MESHCOLL_LIBCUDA=build/release/tests/device/libfakecuda.so is
+# scripts/gpu-check.sh [BUILD FOLDER]: build/test. MESHCOLL_LIBCUDA=build/test/tests/device/libfakecuda.so is
 # a dry run on the fake, whose times say nothing. The last lines are a table: what ran, and figures beside what is
 # asked of them; exit 1 if something failed. A figure that is missed is no failure.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 2
-build=${1:-build/release}
+build=${1:-build/test}
 nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
 table=() failed=0
 folder=$(mktemp -d)
@@ -40,8 +40,8 @@ double=${MESHCOLL_LIBCUDA:+yes}
 most=40
 [ -z "$double" ] || most=2
 
-if [ "$build" = build/release ]; then
-    cmake --preset release -DMESHCOLL_CUDA=ON >/dev/null || exit 1
+if [ "$build" = build/test ]; then
+    cmake --preset test -DMESHCOLL_CUDA=ON >/dev/null || exit 1
 fi
 targets=(meshcoll meshcoll_tool device_one_grid device_processes device_figures)
 mpirun=$(sed -n 's/^MPIEXEC_EXECUTABLE:[A-Z]*=//p' "$build/CMakeCache.txt")

@@ -1,6 +1,6 @@
 # Helpers of the command's tests. $MESHCOLL is the command, $MESHCOLL_BUILD_DIR where it lies.
 set -u
-MESHCOLL=${MESHCOLL:-${MESHCOLL_BUILD_DIR:-build/release}/meshcoll}
+MESHCOLL=${MESHCOLL:-${MESHCOLL_BUILD_DIR:-build/test}/meshcoll}
 failures=0
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT

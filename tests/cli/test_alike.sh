@@ -3,7 +3,7 @@
 # costs to the last digit, from code with fused multiply and add and wide vectors, and from a libm that was told
 # that there are none.
 set -u
-programs=${MESHCOLL_BUILD_DIR:-build/release}/tests/alike
+programs=${MESHCOLL_BUILD_DIR:-build/test}/tests/alike
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 

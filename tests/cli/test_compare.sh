@@ -3,7 +3,7 @@
 # No root and no lab: that part is tried where the report says that there was none.
 . "$(dirname "$0")/lib.sh"
 
-build=${MESHCOLL_BUILD_DIR:-build/release}
+build=${MESHCOLL_BUILD_DIR:-build/test}
 compare=bench/compare/compare
 
 skip() {

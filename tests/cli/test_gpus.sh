@@ -2,7 +2,7 @@
 # meshcoll topo: GPUs of the fakes of libcuda and NVML, and network cards of a machine that hwloc is told of.
 . "$(dirname "$0")/lib.sh"
 
-build=${MESHCOLL_BUILD_DIR:-build/release}
+build=${MESHCOLL_BUILD_DIR:-build/test}
 unset MESHCOLL_LINKS MESHCOLL_MESH MESHCOLL_TRANSPORTS HWLOC_SYNTHETIC HWLOC_THISSYSTEM
 export MESHCOLL_TUNE_FILE=$scratch/none.json MESHCOLL_MONITOR=off
 

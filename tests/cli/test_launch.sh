@@ -3,7 +3,7 @@
 # while the job goes on, or ends with a sentence.
 . "$(dirname "$0")/lib.sh"
 
-examples=$(cd "${MESHCOLL_BUILD_DIR:-build/release}" && pwd)/examples
+examples=$(cd "${MESHCOLL_BUILD_DIR:-build/test}" && pwd)/examples
 if [ ! -x "$examples/allreduce" ]; then
     echo "skipped: the examples are not built"
     exit 77

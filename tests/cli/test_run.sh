@@ -2,7 +2,7 @@
 # meshcoll run: starts ranks, passes signals on, stops the rest when one fails, and says which.
 . "$(dirname "$0")/lib.sh"
 
-examples=$(cd "${MESHCOLL_BUILD_DIR:-build/release}" && pwd)/examples
+examples=$(cd "${MESHCOLL_BUILD_DIR:-build/test}" && pwd)/examples
 unset MESHCOLL_MESH MESHCOLL_SECRET MESHCOLL_SECRET_FILE MESHCOLL_LINKS MESHCOLL_TRANSPORTS
 export MESHCOLL_TUNE_FILE=$scratch/none.json
 

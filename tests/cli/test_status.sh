@@ -2,7 +2,7 @@
 # meshcoll status: what the ranks of a running job wait for, and which one keeps them waiting.
 . "$(dirname "$0")/lib.sh"
 
-job=${MESHCOLL_BUILD_DIR:-build/release}/tests/status/job
+job=${MESHCOLL_BUILD_DIR:-build/test}/tests/status/job
 unset MESHCOLL_MESH MESHCOLL_SECRET MESHCOLL_SECRET_FILE MESHCOLL_LINKS MESHCOLL_TRANSPORTS MESHCOLL_MONITOR MESHCOLL_TIMEOUT
 export MESHCOLL_TUNE_FILE=$scratch/none.json
 export MESHCOLL_STRATEGY_ALLREDUCE=flat-fullmesh # each rank waits for each

@@ -2,7 +2,7 @@
 # meshcoll topo: a mesh given, ranks of this machine, and ranks bound to NUMA nodes that hwloc is told of.
 . "$(dirname "$0")/lib.sh"
 
-build=${MESHCOLL_BUILD_DIR:-build/release}
+build=${MESHCOLL_BUILD_DIR:-build/test}
 mpirun=$(sed -n 's/^MPIEXEC_EXECUTABLE:[^=]*=//p' "$build/CMakeCache.txt")
 flags=(-n 4)
 if "$mpirun" --version 2>/dev/null | grep -q 'Open MPI\|OpenRTE'; then

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 
 needs_mpi
-build=${MESHCOLL_BUILD_DIR:-build/release}
+build=${MESHCOLL_BUILD_DIR:-build/test}
 mpirun=$(sed -n 's/^MPIEXEC_EXECUTABLE:[^=]*=//p' "$build/CMakeCache.txt")
 flags=(-n 4)
 if "$mpirun" --version 2>/dev/null | grep -q 'Open MPI\|OpenRTE'; then

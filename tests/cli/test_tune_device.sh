@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 
 needs_mpi
-build=${MESHCOLL_BUILD_DIR:-build/release}
+build=${MESHCOLL_BUILD_DIR:-build/test}
 double=$build/tests/device/libfakecuda.so
 if [ ! -e "$double" ]; then
     echo "skipped: built without tests/device"
@@ -32,7 +32,7 @@ ranks() {
 
 ranks 4 0 "$MESHCOLL" tune --mesh box=2,gpu=2 --memory device --seconds 1
 if [[ $err == *"has no kernels for GPUs"* || $err == *"built with -DMESHCOLL_CUDA=OFF"* ]]; then
-    echo "skipped: built without nvcc, so the library has no kernels"
+    echo "skipped: the library was built without kernels for GPUs"
     exit 77
 fi
 has "links of box=2,gpu=2 on 1 machine with "

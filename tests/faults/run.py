@@ -22,7 +22,7 @@ import play         # noqa: E402
 import scenarios    # noqa: E402
 
 SOURCE = os.path.join(places.HERE, "..", "..")
-BUILD = os.environ.get("MESHCOLL_BUILD_DIR", os.path.join(SOURCE, "build", "release"))
+BUILD = os.environ.get("MESHCOLL_BUILD_DIR", os.path.join(SOURCE, "build", "test"))
 
 
 def read_arguments():

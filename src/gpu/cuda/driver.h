@@ -40,7 +40,7 @@ int mc_cuda_status(mc_cu_result_t result, const char *what);
  * current. ERR_DEVICE. The caller frees it by host_free. */
 int mc_cuda_pinned(size_t bytes, void **at, mc_cu_address_t *address);
 
-/* The kernels, compiled for GPUs: what cuModuleLoadData takes. NULL: the library was built without nvcc. */
+/* The kernels, compiled for GPUs: what cuModuleLoadData takes. NULL: the library was built without. */
 const void *mc_cuda_image(void);
 
 #endif

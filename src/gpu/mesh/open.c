@@ -168,9 +168,10 @@ static int open_alone(meshcoll_t *h, const mc_pointer_t *buffer, mc_gpu_t *gpu,
 {
     int status = mc_cuda_check();
     if (!status && !mc_cuda_image())
-        status = mc_fail(MESHCOLL_ERR_UNSUPPORTED,
-                         "this meshcoll has no kernels for GPUs, as it was built without nvcc: "
-                         "build it with -DMESHCOLL_CUDA=ON where the CUDA toolkit is");
+        status =
+            mc_fail(MESHCOLL_ERR_UNSUPPORTED,
+                    "this meshcoll has no kernels for GPUs, as it was built without nvcc or "
+                    "without a GPU: build it with -DMESHCOLL_CUDA=ON where the CUDA toolkit is");
     if (!status)
         status = mc_gpu_context(buffer, &gpu->context);
     if (!status)

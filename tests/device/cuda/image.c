@@ -1,4 +1,4 @@
-/* Has the library kernels for GPUs, where nvcc was there to compile them? */
+/* Has the library kernels for GPUs, where it was built with them? */
 #include "gpu/cuda/driver.h"
 
 #include <stdint.h>
@@ -11,7 +11,7 @@ int main(void)
     const void *const image = mc_cuda_image();
     uint32_t begins = 0;
     if (!image) {
-        printf("skipped: the library was built without nvcc\n");
+        printf("skipped: the library was built without kernels for GPUs\n");
         return 77;
     }
     memcpy(&begins, image, sizeof begins);
