@@ -15,7 +15,7 @@ run 0 plan bcast --mesh box=2,gpu=4 --bytes 1M --root 3 --json
 keys j command collective mesh links_given links root bytes lower_bound_seconds best_seconds considered exhaustive strategies
 keys 'j["strategies"][0]' strategy segments seconds times_best times_bound terms phases
 keys 'j["strategies"][0]["phases"][0]' phase segment_seconds terms busy_terms
-keys 'j["links"][0]' dim alpha gap beta gamma ports pulled wire window burst cpu
+keys 'j["links"][0]' dim alpha gap beta gamma ports pulled streams wire window burst cpu
 keys 'j["strategies"][0]["terms"][0]' dim alpha row beta gamma messages volume
 keys 'j["mesh"]' text ranks dims
 

@@ -102,7 +102,7 @@ cp "$scratch/out" "$scratch/shapes"
 shapes || fail "strange shapes in:"$'\n'"$out"
 run 0 plan bcast --mesh box=8,gpu=8 --bytes 64M --all --top 4
 has "the 4 cheapest:"
-has "4 24.5 ms 1.00 1.14 bcast:chain(box) scatter:star(gpu) allgather:bruck(gpu) segments=128"
+has "4 24.5 ms 1.00 1.14 scatter:star(gpu) bcast:chain(box) allgather:fullmesh(gpu) segments=128"
 run 0 plan allreduce --mesh rack=2,box=4,gpu=8 --bytes 4M
 has "no other is among the 40 cheapest"
 has "at least 3"

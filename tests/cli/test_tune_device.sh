@@ -38,7 +38,7 @@ fi
 has "links of box=2,gpu=2 on 1 machine with "
 has "on memory of GPUs: fake GPU, driver 580.0, CUDA 13.0"
 links=$(sed -n 's/^as text: //p' <<<"$out")
-[[ $links == *";pulled:no,gpu="*";pulled:no" ]] || fail "expected pushed links, got: $links"
+[[ $links == *";pulled:no,gpu="*";pulled:no;streams:no" ]] || fail "expected pushed links, got: $links"
 run 0 plan allreduce --mesh box=2,gpu=2 --links "$links" --bytes 1M --json
 gives 'all(0 < l["alpha"] < 1 and 0 < l["beta"] < 1e-3 and 0 <= l["gamma"] < 1e-3 for l in j["links"])' True
 ranks 4 0 "$build/tests/mpi/test_tuned" box=2,gpu=2 "$links"

@@ -1,5 +1,16 @@
 #include "compose/pace/limits.h"
 
+mc_pacing_t mc_pacing_of(const mc_links_t *links, const mc_mesh_t *mesh, int32_t wire)
+{
+    const double most = (double)(UINT64_C(1) << 48); /* no limit, and sums do not overflow */
+    if (wire < 0)
+        return (mc_pacing_t){.wire = wire};
+    const double window = mc_links_window(links, mesh, wire);
+    return (mc_pacing_t){.wire = wire,
+                         .window = (size_t)(window < most ? window : most),
+                         .least = mc_links_least(links, wire)};
+}
+
 double mc_pacing_mean(const mc_phase_cost_t *cost, const mc_links_t *links)
 {
     double most = 0;

@@ -25,6 +25,9 @@ typedef struct {
     size_t least;
 } mc_pacing_t;
 
+/* Of a whole mesh on these links. */
+mc_pacing_t mc_pacing_of(const mc_links_t *links, const mc_mesh_t *mesh, int32_t wire);
+
 /*
  * Parts of the window. The first follows from the window's size; the others are the least numbers that keep a wire
  * busy (measurements: docs/lab-notes/constants.md).

@@ -75,8 +75,10 @@ double mc_link_window(const mc_links_t *links, int32_t d)
 
 size_t mc_links_least(const mc_links_t *links, int32_t d)
 {
-    const double held = held_by(&links->dim[mc_links_wire(links, d)]);
-    return held < (double)(SIZE_MAX / 2) ? (size_t)held : SIZE_MAX / 2;
+    const int32_t wire = mc_links_wire(links, d);
+    const double held = held_by(&links->dim[wire]);
+    const bool streams = links->dim[wire].streams || links->correction[wire].window > 0;
+    return streams && held < (double)(SIZE_MAX / 2) ? (size_t)held : SIZE_MAX / 2;
 }
 
 double mc_links_window(const mc_links_t *links, const mc_mesh_t *mesh, int32_t d)

@@ -36,6 +36,9 @@ typedef struct {
      * between boxes that have one NIC share its wire. 0: not given. MC_WIRE_OWN: its own wire. */
     int32_t wire;
     bool pulled; /* the receiver copies the data (shared memory, NVLink) */
+    /* A send completes once the wire has accepted it, as over TCP, so that pacing bounds what is in flight. Over RDMA
+     * it completes with the receiver. No meaning where `pulled`. */
+    bool streams;
 } mc_link_t;
 
 /*
@@ -153,7 +156,7 @@ static inline double mc_links_call(const mc_links_t *links)
  * the larger one of 4 alpha / beta, twice the bandwidth-delay product, and MC_LINK_WINDOW. */
 double mc_link_window(const mc_links_t *links, int32_t d);
 /* Returns the size in bytes below which pacing cuts no message on the wire of dimension `d`:
- * 4 alpha / beta of that wire. */
+ * 4 alpha / beta of that wire, or more than any message if it does not stream. */
 size_t mc_links_least(const mc_links_t *links, int32_t d);
 /* Returns the sum of the windows of all ports of one box on the wire of dimension `d`, in bytes. Of
  * the ports, at most one for each line of `d` in the box counts. */

@@ -78,6 +78,9 @@ static int parse_field(mc_word_t field, mc_word_t value, const mc_mesh_t *mesh, 
     if (mc_word_is(field, "pulled"))
         return read_yes_no(value, &link->pulled) ? MESHCOLL_OK
                                                  : fail_value(field, value, "yes or no");
+    if (mc_word_is(field, "streams"))
+        return read_yes_no(value, &link->streams) ? MESHCOLL_OK
+                                                  : fail_value(field, value, "yes or no");
     if (mc_word_is(field, "header") || mc_word_is(field, "incast"))
         return mc_fail(
             MESHCOLL_ERR_PARSE,
@@ -86,8 +89,8 @@ static int parse_field(mc_word_t field, mc_word_t value, const mc_mesh_t *mesh, 
             (int)field.n, field.at);
     return mc_fail(
         MESHCOLL_ERR_PARSE,
-        "a link has alpha, gap, beta, gamma, call, ports, pulled, wire, window, burst and "
-        "cpu, but no '%.*s'",
+        "a link has alpha, gap, beta, gamma, call, ports, pulled, streams, wire, window, burst "
+        "and cpu, but no '%.*s'",
         (int)field.n, field.at);
 }
 
@@ -238,7 +241,8 @@ static int complete(const mc_mesh_t *mesh, mc_links_t *links)
                            "the link of dimension %s needs a preset, or alpha and beta",
                            mesh->dim[d].name);
         if (missing)
-            *link = (mc_link_t){.ports = 1};
+            *link = (mc_link_t){.ports = 1, .streams = true};
+        link->streams = link->streams && !link->pulled;
         if (isnan(link->gap))
             link->gap = link->alpha;
     }
@@ -256,7 +260,7 @@ static void copy_inside(mc_links_t *links, bool gpu)
 
 int mc_links_parse(const char *text, const mc_mesh_t *mesh, mc_links_t *links)
 {
-    const mc_link_t unknown = {.alpha = NAN, .beta = NAN, .ports = 1, .gap = NAN};
+    const mc_link_t unknown = {.alpha = NAN, .beta = NAN, .ports = 1, .gap = NAN, .streams = true};
     mc_links_t all = {.ndims = mesh->ndims};
     bool given[MC_MAX_DIMS] = {false};
     const char *const read = text && *text ? text : mc_cluster_presets[0].name;
@@ -313,6 +317,8 @@ static void print_link(const mc_links_t *links, int32_t d, const mc_mesh_t *mesh
     else
         mc_text_add(text, ";ports:%d", link->ports);
     mc_text_add(text, ";pulled:%s", link->pulled ? "yes" : "no");
+    if (!link->streams && !link->pulled)
+        mc_text_add(text, ";streams:no");
     if (link->wire != 0)
         mc_text_add(text, ";wire:%s", link->wire > 0 ? mesh->dim[link->wire - 1].name : "own");
 }

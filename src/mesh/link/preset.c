@@ -7,7 +7,7 @@ const mc_link_preset_t mc_link_presets[] = {
     {"lab-net",
      "measured in the project's lab (veth shaped to 200 Mbit/s): alpha one way through UCX/TCP "
      "when idle; beta is the rate set; gamma as lab-shm",
-     {.alpha = 7e-6, .beta = 8 / 200e6, .gamma = 1e-9, .ports = 1}},
+     {.alpha = 7e-6, .beta = 8 / 200e6, .gamma = 1e-9, .ports = 1, .streams = true}},
     {"lab-shm",
      "a 2-core 2.5 GHz Xeon with 16 ranks: 4 MiB copied at 0.14 ns/B and summed at 0.13 ns/B were "
      "measured with one rank, times 8 ranks to a core; alpha is an estimate (waking a rank)",
@@ -15,11 +15,11 @@ const mc_link_preset_t mc_link_presets[] = {
     {"ethernet-10g",
      "beta is the line rate (IEEE 802.3); alpha an estimate for TCP through the kernel; gamma as "
      "shm",
-     {.alpha = 20e-6, .beta = 8 / 10e9, .gamma = 0.1e-9, .ports = 1}},
+     {.alpha = 20e-6, .beta = 8 / 10e9, .gamma = 0.1e-9, .ports = 1, .streams = true}},
     {"ethernet-25g",
      "beta is the line rate (IEEE 802.3); alpha an estimate for TCP through the kernel; gamma as "
      "shm",
-     {.alpha = 15e-6, .beta = 8 / 25e9, .gamma = 0.1e-9, .ports = 1}},
+     {.alpha = 15e-6, .beta = 8 / 25e9, .gamma = 0.1e-9, .ports = 1, .streams = true}},
     {"infiniband-hdr",
      "one NIC per box; beta is the vendor's 200 Gbit/s; alpha an estimate with software on both "
      "sides; gamma as shm (sums on the host)",

@@ -226,23 +226,13 @@ int32_t mc_handle_wire(const meshcoll_t *h)
     return d;
 }
 
-size_t mc_handle_window(const meshcoll_t *h)
-{
-    const double most = (double)(UINT64_C(1) << 48); /* no limit, and sums do not overflow */
-    const int32_t wire = mc_handle_wire(h);
-    if (wire < 0 || h->window > 0)
-        return wire < 0 ? 0 : h->window;
-    const double window = mc_links_window(&h->links, &h->mesh, wire);
-    return (size_t)(window < most ? window : most);
-}
-
 mc_pacing_t mc_handle_pacing(const meshcoll_t *h)
 {
-    const int32_t wire = mc_handle_wire(h);
-    return (mc_pacing_t){.wire = wire,
-                         .concurrent = h->concurrent,
-                         .window = mc_handle_window(h),
-                         .least = wire < 0 ? 0 : mc_links_least(&h->links, wire)};
+    mc_pacing_t pacing = mc_pacing_of(&h->links, &h->mesh, mc_handle_wire(h));
+    pacing.concurrent = h->concurrent;
+    if (pacing.wire >= 0 && h->window > 0)
+        pacing.window = h->window;
+    return pacing;
 }
 
 /* Returns the dimensions whose transports stream, one bit each. */

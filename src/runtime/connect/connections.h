@@ -51,9 +51,6 @@ void mc_job_poll(mc_job_t *job, mc_transport_t *t);
 /* Returns the innermost dimension whose transport streams (transport.h) on all ranks; -1: none
  * does. */
 int32_t mc_handle_wire(const meshcoll_t *h);
-/* Returns the bytes that the ranks of a box may have in flight through it together; 0: nothing
- * streams. */
-size_t mc_handle_window(const meshcoll_t *h);
 /* Returns the limits by which runs of the handle are paced. */
 mc_pacing_t mc_handle_pacing(const meshcoll_t *h);
 

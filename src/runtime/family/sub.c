@@ -98,7 +98,7 @@ static void share_wire(const mc_members_t *p, meshcoll_t *h)
     h->concurrent = p->parent->concurrent;
     if (p->at_once)
         h->concurrent = h->concurrent * behind_port(p->parent) / behind_port(h);
-    h->window = mc_handle_window(p->parent);
+    h->window = mc_handle_pacing(p->parent).window;
 }
 
 /* Opening -------------------------------------------------------------------------------------- */

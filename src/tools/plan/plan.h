@@ -20,16 +20,13 @@ typedef struct {
     mc_numbering_t numbering;
 } mc_plan_request_t;
 
-/* As the library runs it over the innermost wire that says how much may be in flight, as one does over which
- * sends stream. */
+/* As the library paces it on a cluster with these links: by the innermost wire. */
 static inline mc_pacing_t mc_plan_pacing(const mc_mesh_t *mesh, const mc_links_t *links)
 {
     int32_t wire = links->ndims - 1;
-    while (wire >= 0 && (links->dim[wire].pulled || links->correction[wire].window == 0))
+    while (wire >= 0 && (links->dim[wire].pulled || mesh->dim[wire].extent == 1))
         wire--;
-    return (mc_pacing_t){.wire = wire,
-                         .window = wire < 0 ? 0 : (size_t)mc_links_window(links, mesh, wire),
-                         .least = wire < 0 ? 0 : mc_links_least(links, wire)};
+    return mc_pacing_of(links, mesh, wire);
 }
 
 static inline mc_planner_query_t mc_plan_query(const mc_plan_request_t *r, double bytes,

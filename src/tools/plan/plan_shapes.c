@@ -26,16 +26,20 @@ uint32_t mc_plan_shapes(const mc_ranked_t *ranked, uint32_t n, uint32_t most, ui
     return found;
 }
 
-/* Priced with each number of segments that the planner would try; the smallest of equal ones. */
+/* Priced with each number of segments that the planner would try, from the least that pacing needs on; the smallest of
+ * equal ones. */
 static mc_ranked_t price(const mc_plan_request_t *r, const mc_strategy_t *strategy)
 {
     mc_ranked_t best = {.strategy = *strategy}, one = best;
-    for (uint32_t k = (uint32_t)mc_strategy_sides(strategy);
-         k <= (uint32_t)r->max_segments || k == strategy->segments; k *= 2) {
+    const uint32_t sides = (uint32_t)mc_strategy_sides(strategy),
+                   needed = mc_strategy_needed(strategy, &r->mesh, &r->links, r->root,
+                                               (double)r->bytes, &r->pacing),
+                   first = needed > sides ? needed : sides;
+    for (uint32_t k = first; k <= (uint32_t)r->max_segments || k == first; k *= 2) {
         one.strategy.segments = k;
         one.seconds =
             mc_strategy_seconds(&one.strategy, &r->mesh, &r->links, r->root, (double)r->bytes);
-        if (k == (uint32_t)mc_strategy_sides(strategy) || one.seconds < best.seconds)
+        if (k == first || one.seconds < best.seconds)
             best = one;
     }
     return best;

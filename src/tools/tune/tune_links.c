@@ -172,7 +172,8 @@ int mc_tune_links(const mc_cluster_t *cluster, const mc_tuning_t *tuning, mc_lin
                                    .ports = ports,
                                    .wire = seen->own_wire ? MC_WIRE_OWN : found.dim[d].wire,
                                    /* a kernel writes to its peer's memory */
-                                   .pulled = mc_tune_is_pulled(cluster, d) && !mc_tune_on_device()};
+                                   .pulled = mc_tune_is_pulled(cluster, d) && !mc_tune_on_device(),
+                                   .streams = seen->window > 0};
         found.correction[d] = (mc_correction_t){.window = floor(seen->window / ports),
                                                 .cpu = mc_tune_rounded(sure(&seen->cpu))};
     }
