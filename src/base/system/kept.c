@@ -1,0 +1,133 @@
+#include "base/system/kept.h"
+
+#include "base/hash.h"
+#include "base/system/descriptor.h"
+#include "base/system/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Of the format, and of what the texts mean. */
+enum { VERSION = 1, HEAD = 64 };
+
+static const char *given(const char *name)
+{
+    const char *const value = getenv(name);
+    return value && *value == '/' ? value : NULL; /* relative ones are to be ignored (XDG) */
+}
+
+/* False: there is no such folder, or its name is too long. */
+static bool find_folder(char path[MC_FILE_PATH])
+{
+    const char *const cache = given("XDG_CACHE_HOME"), *const home = given("HOME");
+    mc_text_t text = mc_text(path, MC_FILE_PATH - HEAD);
+    if (!cache && !home)
+        return false;
+    mc_text_add(&text, "%s%s/meshcoll", cache ? cache : home, cache ? "" : "/.cache");
+    return text.length < MC_FILE_PATH - HEAD;
+}
+
+static bool find_path(const char *kind, const char *key, char path[MC_FILE_PATH])
+{
+    if (!find_folder(path))
+        return false;
+    const size_t n = strlen(path);
+    const int more = snprintf(path + n, MC_FILE_PATH - n, "/%s-%016" PRIx64, kind,
+                              mc_fnv(MC_FNV_START, key, strlen(key)));
+    return more > 0 && n + (size_t)more < MC_FILE_PATH;
+}
+
+/* "meshcoll 1 HASH\nKEY\nTEXT"; the hash is of all behind it. */
+static void print_head(const char *key, const char *text, char head[HEAD])
+{
+    uint64_t hash = mc_fnv(MC_FNV_START, key, strlen(key) + 1);
+    hash = mc_fnv(hash, text, strlen(text));
+    snprintf(head, HEAD, "meshcoll %d %016" PRIx64 "\n", VERSION, hash);
+}
+
+/* The text in what a file holds; NULL: it is not of this key and version, or broken. */
+static char *text_of(const char *content, size_t bytes, const char *key)
+{
+    char head[HEAD];
+    const size_t n = strlen(key);
+    const char *const line = memchr(content, '\n', bytes);
+    const size_t first = line ? (size_t)(line - content) + 1 : bytes;
+    if (bytes < first + n + 1 || memcmp(content + first, key, n) != 0 ||
+        content[first + n] != '\n' || memchr(content, '\0', bytes))
+        return NULL;
+    char *const text = strndup(content + first + n + 1, bytes - first - n - 1);
+    if (!text)
+        return NULL;
+    print_head(key, text, head);
+    if (strlen(head) == first && memcmp(head, content, first) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+char *mc_kept_read(const char *kind, const char *key)
+{
+    char path[MC_FILE_PATH], *content = NULL, *text = NULL;
+    size_t bytes;
+    if (find_path(kind, key, path) && !mc_file_read(path, &content, &bytes) && content &&
+        bytes <= HEAD + strlen(key) + MC_KEPT_BYTES)
+        text = text_of(content, bytes, key);
+    free(content);
+    return text;
+}
+
+/* The folder, and what it lies in: ~/.cache may be missing. */
+static void make_folder(char path[MC_FILE_PATH])
+{
+    char *const slash = strrchr(path, '/');
+    *slash = '\0';
+    (void)mkdir(path, 0700);
+    *slash = '/';
+    (void)mkdir(path, 0700);
+}
+
+static bool write_all(int fd, const char *text)
+{
+    for (size_t n = strlen(text); n > 0;) {
+        const ssize_t written = write(fd, text, n);
+        if (written < 0 && errno != EINTR)
+            return false;
+        text += written > 0 ? written : 0;
+        n -= written > 0 ? (size_t)written : 0;
+    }
+    return true;
+}
+
+bool mc_kept_write(const char *kind, const char *key, const char *text)
+{
+    char path[MC_FILE_PATH], fresh[MC_FILE_PATH], head[HEAD];
+    if (strlen(text) > MC_KEPT_BYTES || strchr(key, '\n') || !find_folder(fresh))
+        return false;
+    make_folder(fresh);
+    if (!find_path(kind, key, path))
+        return false;
+    strcat(fresh, "/.new-XXXXXX"); /* find_folder leaves room */
+    const int fd = mc_descriptor(mkostemp(fresh, O_CLOEXEC));
+    if (fd < 0)
+        return false;
+    print_head(key, text, head);
+    const bool written =
+        write_all(fd, head) && write_all(fd, key) && write_all(fd, "\n") && write_all(fd, text);
+    const bool kept = close(fd) == 0 && written && rename(fresh, path) == 0;
+    if (!kept)
+        (void)unlink(fresh);
+    return kept;
+}
+
+void mc_kept_drop(const char *kind, const char *key)
+{
+    char path[MC_FILE_PATH];
+    if (find_path(kind, key, path))
+        (void)unlink(path);
+}
