@@ -43,7 +43,7 @@ scripts/test-torch.sh texts # one short test
 say "the command meshcoll, in build/torch/tools"
 tools=build/torch/tools
 {
-    cmake -S . -B "$tools" -DCMAKE_BUILD_TYPE=Release -DMESHCOLL_MPI=ON -DMESHCOLL_CUDA=OFF \
+    cmake -S . -B "$tools" -DCMAKE_BUILD_TYPE=Release -DMESHCOLL_MPI=OFF -DMESHCOLL_CUDA=OFF \
         -DMESHCOLL_BUILD_TESTS=OFF -DMESHCOLL_BUILD_BENCH=OFF -DMESHCOLL_BUILD_EXAMPLES=OFF &&
         cmake --build "$tools" --parallel "${JOBS:-2}"
 } >"$tools.log" 2>&1 || {

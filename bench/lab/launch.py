@@ -79,9 +79,15 @@ def split_environment(settings):
     return found
 
 
-def program_environment(lab, settings):
-    """What every rank gets: the lab's own network for UCX, and -x on top. Beside bridges a program finds the network."""
-    own = {"UCX_TLS": "self,sm,tcp"} | ({} if lab.config.get("bridges") else {"UCX_NET_DEVICES": "eth0"})
+def program_environment(lab, placed, mpi, settings):
+    """What every rank gets: the lab's own network for UCX, where rank 0 is for programs without MPI, and -x on top. Beside
+    bridges a program finds the network."""
+    first = next(i for i, n in enumerate(placed) if n)
+    own = {"UCX_TLS": "self,sm,tcp", "MASTER_ADDR": f"box{first}"}
+    if not lab.config.get("bridges"):
+        own["UCX_NET_DEVICES"] = "eth0"
+    if mpi == "mpich":      # from whose variables no port can be derived
+        own["MASTER_PORT"] = "29500"
     return dict(own, **split_environment(settings))
 
 

@@ -51,16 +51,31 @@ gives() {
     [ "$got" = "$2" ] || fail "$1 is '$got', expected '$2'"
 }
 
-# has_mpi: was it built with MPI?
-has_mpi() {
-    "$MESHCOLL" help | grep -q '^  tune '
+# ranks N STATUS COMMAND…: on N ranks of meshcoll run; leaves $out and $err.
+ranks() {
+    local n=$1 want=$2 got=0
+    shift 2
+    "$MESHCOLL" run -n "$n" "$@" >"$scratch/out" 2>"$scratch/err" </dev/null || got=$?
+    out=$(cat "$scratch/out") err=$(cat "$scratch/err")
+    [ $got -eq "$want" ] || fail "$*: exit status $got, expected $want: $err"
 }
 
-# needs_mpi: ends the test where there is none.
-needs_mpi() {
-    has_mpi && return
-    echo "skipped: built without MPI"
-    exit 77
+# mpirun_ranks N COMMAND…: on N ranks of MPI's mpirun; its exit status is the command's.
+mpirun_ranks() {
+    local n=$1 mpirun flags=()
+    shift
+    mpirun=$(sed -n 's/^MPIEXEC_EXECUTABLE:[^=]*=//p' "${MESHCOLL_BUILD_DIR:-build/test}/CMakeCache.txt")
+    if "$mpirun" --version 2>/dev/null | grep -q 'Open MPI\|OpenRTE'; then
+        flags=(--oversubscribe --bind-to none --mca mpi_yield_when_idle 1 --mca pml ob1
+            --mca btl self,vader,tcp --mca btl_vader_single_copy_mechanism none --mca osc '^ucx')
+        if [ "$(id -u)" -eq 0 ]; then flags+=(--allow-run-as-root); fi
+    fi
+    "$mpirun" -n "$n" "${flags[@]}" "$@" </dev/null
+}
+
+# has_mpi: was it built with MPI?
+has_mpi() {
+    [ -e "${MESHCOLL_BUILD_DIR:-build/test}/libmeshcoll-mpi.so" ]
 }
 
 finish() {

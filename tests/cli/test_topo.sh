@@ -3,24 +3,8 @@
 . "$(dirname "$0")/lib.sh"
 
 build=${MESHCOLL_BUILD_DIR:-build/test}
-mpirun=$(sed -n 's/^MPIEXEC_EXECUTABLE:[^=]*=//p' "$build/CMakeCache.txt")
-flags=(-n 4)
-if "$mpirun" --version 2>/dev/null | grep -q 'Open MPI\|OpenRTE'; then
-    flags+=(--oversubscribe --bind-to none --mca mpi_yield_when_idle 1 --mca pml ob1
-        --mca btl self,vader,tcp --mca btl_vader_single_copy_mechanism none --mca osc '^ucx')
-    if [ "$(id -u)" -eq 0 ]; then flags+=(--allow-run-as-root); fi
-fi
 unset MESHCOLL_LINKS MESHCOLL_MESH MESHCOLL_TRANSPORTS HWLOC_SYNTHETIC HWLOC_THISSYSTEM
 export MESHCOLL_TUNE_FILE=$scratch/links.json
-
-# ranks STATUS COMMAND…: on four ranks; leaves $out and $err
-ranks() {
-    local want=$1 got=0
-    shift
-    "$mpirun" "${flags[@]}" "$@" >"$scratch/out" 2>"$scratch/err" </dev/null || got=$?
-    out=$(cat "$scratch/out") err=$(cat "$scratch/err")
-    [ $got -eq "$want" ] || fail "$*: exit status $got, expected $want: $err"
-}
 
 # drawn EXPRESSION VALUE: of the picture's texts t and its elements e
 drawn() {
@@ -109,21 +93,15 @@ if [ "$(nproc)" -ge 2 ] && [ "$(nproc)" -eq "$(nproc --all)" ]; then
     done
 fi
 
-if ! has_mpi; then
-    [ $failures -eq 0 ] || finish
-    echo "skipped: built without MPI, so no ranks were started"
-    exit 77
-fi
-
 # Ranks of this machine.
-ranks 0 "$MESHCOLL" topo
+ranks 4 0 "$MESHCOLL" topo
 has "gpu=4: 4 ranks on 1 machine, found"
 has "links: the preset generic, as none are given and none are tuned"
 [ "$(grep -c '^links: ' <<<"$out")" -eq 1 ] || fail "expected one rank's words in:"$'\n'"$out"
-ranks 0 "$MESHCOLL" topo --mesh box=2,gpu=2 --links lab --json
+ranks 4 0 "$MESHCOLL" topo --mesh box=2,gpu=2 --links lab --json
 gives 'j["mesh"]["text"], j["origin"], j["machines"], j["links_source"]' "('box=2,gpu=2', 'given', 1, 'lab, as given')"
 gives '[(r["rank"], r["coords"], r["machine_of"]) for r in j["ranks"]][2]' "(2, [1, 0], 0)"
-ranks 2 "$MESHCOLL" topo --mesh box=3,gpu=2
+ranks 4 2 "$MESHCOLL" topo --mesh box=3,gpu=2
 [ "$(grep -c '^meshcoll topo: .*box=2,gpu=2 would fit' <<<"$err")" -eq 1 ] || fail "strange: $err"
 
 # Boxes of unequal sizes: a row for each line along fold, and in the picture the ranks that there are.
@@ -134,8 +112,8 @@ has "1 1 6"
 drawn '[i for i in t if i and i.isdigit()]' "['0', '1', '2', '3', '4', '5', '6']"
 
 # Tuned links are found, and said to be.
-ranks 0 "$MESHCOLL" tune --mesh gpu=4 --seconds 1
-ranks 0 "$MESHCOLL" topo
+ranks 4 0 "$MESHCOLL" tune --mesh gpu=4 --seconds 1
+ranks 4 0 "$MESHCOLL" topo
 has "links: tuned, from $MESHCOLL_TUNE_FILE"
 export MESHCOLL_TUNE_FILE=$scratch/none.json
 
@@ -143,18 +121,17 @@ export MESHCOLL_TUNE_FILE=$scratch/none.json
 cpus=$(nproc --all)
 if [ "$cpus" -ge 2 ] && [ "$(nproc)" -eq "$cpus" ]; then
     cat >"$scratch/bound" <<BOUND
-rank=\${OMPI_COMM_WORLD_RANK:-\$PMI_RANK}
 export HWLOC_SYNTHETIC="numa:2 core:$((cpus / 2)) pu:1" HWLOC_THISSYSTEM=1
-exec taskset -c \$((rank % 2 * ($cpus / 2))) "\$@"
+exec taskset -c \$((RANK % 2 * ($cpus / 2))) "\$@"
 BOUND
-    ranks 0 bash "$scratch/bound" "$MESHCOLL" topo --json --svg "$scratch/topo.svg"
+    ranks 4 0 bash "$scratch/bound" "$MESHCOLL" topo --json --svg "$scratch/topo.svg"
     gives 'j["mesh"]["text"], j["origin"]' "('numa=2,gpu=2', 'found')"
     gives '[(r["rank"], r["coords"], r["numa_node"]) for r in j["ranks"]]' \
         "[(0, [0, 0], 0), (2, [0, 1], 0), (1, [1, 0], 1), (3, [1, 1], 1)]"
     gives '[r["cpus"] for r in j["ranks"]]' "['0', '0', '$((cpus / 2))', '$((cpus / 2))']"
     drawn '"node 0" in t and "node 1" in t' True
     # and a program finds the same, and computes on it
-    ranks 0 bash "$scratch/bound" "$build/examples/allreduce"
+    ranks 4 0 bash "$scratch/bound" "$build/examples/allreduce"
     has "4 ranks as numa=2,gpu=2: sum of element 0 is 6"
 else
     echo "no ranks are bound: $(nproc) of $cpus processors may be used"

@@ -3,25 +3,14 @@
 # and that they predict what the benchmark measures.
 . "$(dirname "$0")/lib.sh"
 
-needs_mpi
 build=${MESHCOLL_BUILD_DIR:-build/test}
-mpirun=$(sed -n 's/^MPIEXEC_EXECUTABLE:[^=]*=//p' "$build/CMakeCache.txt")
-flags=(-n 4)
-if "$mpirun" --version 2>/dev/null | grep -q 'Open MPI\|OpenRTE'; then
-    flags+=(--oversubscribe --bind-to none --mca mpi_yield_when_idle 1 --mca pml ob1
-        --mca btl self,vader,tcp --mca btl_vader_single_copy_mechanism none --mca osc '^ucx')
-    if [ "$(id -u)" -eq 0 ]; then flags+=(--allow-run-as-root); fi
-fi
 unset MESHCOLL_LINKS MESHCOLL_MESH MESHCOLL_TRANSPORTS
 export MESHCOLL_TUNE_FILE=$scratch/deep/links.json
 
-# ranks STATUS COMMAND…: on four ranks; leaves $out and $err
-ranks() {
-    local want=$1 got=0
-    shift
-    "$mpirun" "${flags[@]}" "$@" >"$scratch/out" 2>"$scratch/err" </dev/null || got=$?
-    out=$(cat "$scratch/out") err=$(cat "$scratch/err")
-    [ $got -eq "$want" ] || fail "$*: exit status $got, expected $want: $err"
+# taken MESH LINKS: a mesh of MPI's ranks takes them without being told to.
+taken() {
+    [ ! -x "$build/tests/mpi/test_tuned" ] || mpirun_ranks 4 "$build/tests/mpi/test_tuned" "$@" >"$scratch/out" 2>&1 ||
+        fail "test_tuned $1: $(cat "$scratch/out")"
 }
 
 # predicts MESH: small and large collectives take within a factor of 8 of what the tuned links say, the median of all
@@ -31,8 +20,8 @@ predicts() {
     local collective
     rm -f "$scratch"/rows.*
     for collective in allgather allreduce; do
-        ranks 0 "$bench" --mesh "$1" --collective $collective --sizes 64,4M --strategies named -w 3 -n 15 --max-time 0.3 \
-            --json "$scratch/rows.$collective"
+        mpirun_ranks 4 "$bench" --mesh "$1" --collective $collective --sizes 64,4M --strategies named -w 3 -n 15 --max-time 0.3 \
+            --json "$scratch/rows.$collective" >"$scratch/out" 2>&1 || fail "meshcoll-bench: $(cat "$scratch/out")"
     done
     python3 - "$scratch"/rows.* <<'PYTHON'
 import json, statistics, sys
@@ -68,7 +57,7 @@ predicted() {
         local -x MESHCOLL_TUNE_FILE=$MESHCOLL_TUNE_FILE
         if [ $try -gt 1 ]; then
             MESHCOLL_TUNE_FILE=$scratch/again.json
-            ranks 0 "$MESHCOLL" tune --mesh "$1" --seconds 3
+            ranks 4 0 "$MESHCOLL" tune --mesh "$1" --seconds 3
         fi
         quiet || busy=yes
         said=$(predicts "$1") && return
@@ -94,7 +83,7 @@ derived() {
 }
 
 begin=$(date +%s)
-ranks 0 "$MESHCOLL" tune --mesh box=2,gpu=2 --seconds 3
+ranks 4 0 "$MESHCOLL" tune --mesh box=2,gpu=2 --seconds 3
 [ $(($(date +%s) - begin)) -lt 20 ] || fail "three seconds took $(($(date +%s) - begin))"
 has "links of box=2,gpu=2 on 1 machine with "
 has "stored in $MESHCOLL_TUNE_FILE"
@@ -114,13 +103,12 @@ if [ -x "$bench" ]; then
     predicted box=2,gpu=2
 fi
 
-# A mesh of these ranks takes them without being told to.
-ranks 0 "$build/tests/mpi/test_tuned" box=2,gpu=2 "$links"
+taken box=2,gpu=2 "$links"
 
 # A second mesh has an entry beside it; tuned twice, it is replaced, although a version that had more fields wrote it.
 for turn in 1 2; do
     [ $turn -eq 1 ] || sed -i 's/"links": "gpu=[^"]*pulled:yes/&;incast:1.35/' "$MESHCOLL_TUNE_FILE"
-    ranks 0 "$MESHCOLL" tune --mesh gpu=4 --seconds 1 --json
+    ranks 4 0 "$MESHCOLL" tune --mesh gpu=4 --seconds 1 --json
     gives 'j["command"], j["mesh"]["text"], j["links"][0]["dim"]' "('tune', 'gpu=4', 'gpu')"
     strange=$(derived)
     [ -z "$strange" ] || fail "links are not what was measured: $strange"
@@ -140,20 +128,20 @@ fi
 out=$(cat "$MESHCOLL_TUNE_FILE")
 gives 'sorted(e["mesh"] for e in j["clusters"].values())' "['box=2,gpu=2', 'gpu=4']"
 gives 'all({"links", "ranks", "machines", "cpu", "cores", "transports", "date", "command", "provenance", "corrections"} < set(e) for e in j["clusters"].values())' True
-ranks 0 "$build/tests/mpi/test_tuned" box=2,gpu=2 "$links"
+taken box=2,gpu=2 "$links"
 
 # Boxes of unequal sizes: the link between them, and one for gpu and fold, from the fullest box.
-ranks 0 "$MESHCOLL" tune --mesh box=2+1+1 --seconds 2 --json
+ranks 4 0 "$MESHCOLL" tune --mesh box=2+1+1 --seconds 2 --json
 gives 'j["mesh"]["text"]' "box=2+1+1"
 gives '[m["dim"] for m in j["measured"]], all(m["beta_together"] > 0 for m in j["measured"])' "(['box', 'fold'], True)"
 links=$(query 'j["links_text"]')
-ranks 0 "$build/tests/mpi/test_tuned" box=2+1+1 "$links"
+taken box=2+1+1 "$links"
 
 # What cannot be is told by one rank, before anything is measured.
 tuning_refused() { # tuning_refused STATUS TEXT ARGUMENT…
     local status=$1 text=$2
     shift 2
-    ranks "$status" "$MESHCOLL" tune "$@"
+    ranks 4 "$status" "$MESHCOLL" tune "$@"
     [ "$(grep -c '^meshcoll tune: ' <<<"$err")" -eq 1 ] || fail "expected one line from us, got: $err"
     [[ $err == *"meshcoll tune: "*"$text"* ]] || fail "expected '$text' in: $err"
 }

@@ -86,9 +86,11 @@ if [ -n "$lib" ] && nm -D --undefined-only "$lib" | grep -E ' MPI_'; then
 fi
 echo "PMPI: ok"
 
-# MPI is not loaded with libmeshcoll.so, directly or through another library.
-if ldd "$(find "$work/prefix" -name libmeshcoll.so)" | grep -iE 'libmpi|libpmpi|mpich'; then
-    echo "libmeshcoll.so needs MPI"
-    exit 1
-fi
+# MPI is not loaded with libmeshcoll.so or the command, directly or through another library.
+for file in "$(find "$work/prefix" -name libmeshcoll.so)" "$work/prefix"/bin/meshcoll; do
+    if [ -e "$file" ] && ldd "$file" | grep -iE 'libmpi|libpmpi|mpich'; then
+        echo "$(basename "$file") needs MPI"
+        exit 1
+    fi
+done
 echo "no MPI: ok"

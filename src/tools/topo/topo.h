@@ -62,15 +62,4 @@ void mc_topo_gpus_close(mc_topo_gpus_t *gpus); /* NULL is allowed */
 int mc_topo_gpus_print(const mc_topo_gpus_t *gpus);
 json_t *mc_topo_gpus_json(const mc_topo_gpus_t *gpus);
 
-/* topo_ranks.c: the ranks of the job that this process belongs to. */
-typedef struct mc_ranks {
-    meshcoll_oob_t oob;
-    void (*close)(struct mc_ranks *ranks);
-} mc_ranks_t;
-
-/* Is there a launcher that this command can talk to? */
-bool mc_ranks_launched(void);
-/* Joins the other ranks; without a launcher this process is the only one. The caller closes it. */
-int mc_ranks_open(mc_ranks_t *ranks);
-
 #endif

@@ -3,6 +3,7 @@
 #include "base/gather.h"
 #include "runtime/create/tuned.h"
 #include "runtime/place/places.h"
+#include "tools/common/ranks.h"
 #include "tools/common/show.h"
 
 #include <stdlib.h>
@@ -10,23 +11,26 @@
 #include <unistd.h>
 
 static const char usage[] =
-    "  mpirun -n RANKS meshcoll topo [--mesh MESH] [--links LINKS] [--svg FILE]\n"
+    "  meshcoll run -n RANKS meshcoll topo [--mesh MESH] [--links LINKS] [--svg FILE]\n"
     "  meshcoll topo --mesh MESH [--links LINKS] [--svg FILE]\n"
     "  meshcoll topo --file FILE [--mesh MESH] [--links LINKS] [--svg FILE]\n";
 
 static const char about[] =
     "Shows a mesh: its boxes, the ranks in them with their binding, and its links, measured or of "
     "a\n"
-    "preset. Under mpirun it is the mesh that a program started the same way would find, and the\n"
+    "preset. In a job of meshcoll run, torchrun, srun or mpirun it is the mesh that a program "
+    "started\n"
+    "the same way would find, and the\n"
     "GPUs of its machines: which reach which, which network card is near, and the mesh that this\n"
     "suggests. Otherwise it is the given one, and no rank runs; with none given, this machine.\n"
     "With --file it is the mesh of ranks bound to the cores of a machine in a file of lstopo.\n"
     "--svg draws the mesh.\n";
 
-static const char examples[] = "  mpirun -n 8 --bind-to core meshcoll topo\n"
-                               "  mpirun -n 8 meshcoll topo --mesh box=2,gpu=4 --svg topo.svg\n"
-                               "  meshcoll topo --mesh box=4,gpu=8 --links dgx-h100 --svg dgx.svg\n"
-                               "  meshcoll topo --file node.xml\n";
+static const char examples[] =
+    "  srun -n 8 --cpu-bind=cores meshcoll topo\n"
+    "  meshcoll run -n 8 meshcoll topo --mesh box=2,gpu=4 --svg topo.svg\n"
+    "  meshcoll topo --mesh box=4,gpu=8 --links dgx-h100 --svg dgx.svg\n"
+    "  meshcoll topo --file node.xml\n";
 
 /* More rows than these are not read; --json has them all. */
 enum { MOST_ROWS = 64 };
@@ -317,18 +321,7 @@ static int gather(const meshcoll_oob_t *oob, mc_place_t **place, void **ranks)
     return status ? status : mc_gather(oob, MESHCOLL_OK, &mine, sizeof mine, ranks);
 }
 
-/* All ranks exit with what rank 0 exits with. */
-static int share_exit(const meshcoll_oob_t *oob, int exit)
-{
-    const int32_t mine = exit;
-    void *all = NULL;
-    if (!mc_gather(oob, MESHCOLL_OK, &mine, sizeof mine, &all))
-        exit = *(const int32_t *)all;
-    free(all);
-    return exit;
-}
-
-/* One rank speaks for all. */
+/* One rank speaks for all, and all exit as it does. */
 static int run_ranks(void)
 {
     mc_place_t *place = NULL;
@@ -346,18 +339,19 @@ static int run_ranks(void)
         if (ranks.oob.rank == 0)
             exit =
                 mc_tool_exit(mc_topo_command.name, show_running(place, all, gpus, ranks.oob.size));
-        status = share_exit(&ranks.oob, exit);
+        status = mc_ranks_share(&ranks.oob, &exit, sizeof exit);
+        status = status ? status : exit;
     }
     mc_topo_gpus_close(gpus);
     free(all);
     free(place);
-    ranks.close(&ranks);
+    mc_ranks_close(&ranks);
     return status;
 }
 
 static const mc_option_t options[] = {
     MC_OPTION_TEXT("mesh", "MESH",
-                   "box=4,gpu=8, or box=8+8+4; left out under mpirun: as the library finds it",
+                   "box=4,gpu=8, or box=8+8+4; left out in a job: as the library finds it",
                    &given.mesh),
     MC_OPTION_TEXT("links", "LINKS",
                    "a preset or links by hand; left out: tuned ones, else a preset", &given.links),

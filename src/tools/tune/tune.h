@@ -5,12 +5,11 @@
 #include "compose/algorithms/registry.h"
 #include "runtime/create/tuned.h"
 #include "runtime/handle/handle.h"
+#include "tools/common/ranks.h"
 #include "tools/common/tool.h"
 #include "tools/tune/tune_batch.h"
 #include "tools/tune/tune_fit.h"
 #include "tools/tune/tune_memory.h"
-
-#include <mpi.h>
 
 /* Measurements along one dimension; zeros where its extent is 1. */
 typedef struct {
@@ -35,17 +34,18 @@ typedef struct {
     double seconds;
 } mc_tuning_t;
 
-/* Collective over `comm`, whose ranks form the cluster. Runs for about `seconds`. A failure
- * aborts all ranks. */
-void mc_tune_measure(const mc_cluster_t *cluster, MPI_Comm comm, double seconds,
+/* Collective over `ranks`, which form the cluster, or without a bootstrap a part of one. Runs for about `seconds`. A
+ * failure ends this process, and with it the job. */
+void mc_tune_measure(const mc_cluster_t *cluster, const mc_ranks_t *ranks, double seconds,
                      mc_tuning_t *tuning);
-/* The same for boxes of unequal sizes, over MPI_COMM_WORLD. */
-void mc_tune_measure_ragged(const mc_cluster_t *cluster, double seconds, mc_tuning_t *tuning);
+/* The same for boxes of unequal sizes. */
+void mc_tune_measure_ragged(const mc_cluster_t *cluster, const mc_ranks_t *ranks, double seconds,
+                            mc_tuning_t *tuning);
 /* The part of a ragged mesh that measures the network: the ranks at fold 0. Any other mesh is
  * returned as it is. */
 mc_mesh_t mc_tune_grid(const mc_mesh_t *mesh);
 /* Creates the cluster's mesh on its transports. */
-meshcoll_t *mc_tune_open(const mc_cluster_t *cluster, MPI_Comm comm);
+meshcoll_t *mc_tune_open(const mc_cluster_t *cluster, const mc_ranks_t *ranks);
 
 /* Derives the cost model's links from the measurements. Fields that were not measured have their
  * defaults. */

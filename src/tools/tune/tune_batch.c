@@ -1,9 +1,8 @@
 /* The cluster that is measured, and times of batches on it. */
 #include "tools/tune/tune_batch.h"
 
+#include "runtime/create/create.h"
 #include "tools/tune/tune.h"
-
-#include <meshcoll/mpi.h>
 
 #include <sched.h>
 #include <stdlib.h>
@@ -45,7 +44,7 @@ bool mc_tune_is_pulled(const mc_cluster_t *cluster, int32_t dim)
     return is_shared_memory(cluster->tls[dim]);
 }
 
-meshcoll_t *mc_tune_open(const mc_cluster_t *c, MPI_Comm comm)
+meshcoll_t *mc_tune_open(const mc_cluster_t *c, const mc_ranks_t *ranks)
 {
     char mesh[MC_MESH_TEXT], transports[MC_MAX_DIMS * (MC_DIM_NAME + MC_TLS_TEXT)];
     mc_text_t transports_text = mc_text(transports, sizeof transports);
@@ -56,7 +55,11 @@ meshcoll_t *mc_tune_open(const mc_cluster_t *c, MPI_Comm comm)
                                       .mesh = mc_mesh_text(&c->mesh, mesh),
                                       .links = mc_cluster_presets[0].name,
                                       .transports = transports};
-    mc_tune_check(meshcoll_create(comm, &params, &whole), "the mesh");
+    const mc_creation_t creation = {
+        .oob = ranks->oob,
+        .reached = ranks->bootstrap ? mc_bootstrap_reached(ranks->bootstrap) : NULL,
+        .params = &params};
+    mc_tune_check(mc_handle_create(&creation, &whole), "the mesh");
     return whole;
 }
 

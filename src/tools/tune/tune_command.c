@@ -1,4 +1,4 @@
-#include "mpi/mpi_oob.h"
+#include "base/gather.h"
 #include "runtime/place/places.h"
 #include "tools/common/show.h"
 #include "tools/tune/tune.h"
@@ -8,11 +8,11 @@
 #include <time.h>
 
 static const char usage[] =
-    "  mpirun -n RANKS meshcoll tune [--mesh MESH] [--memory host|device] [--file FILE]\n"
-    "                                [--seconds N]\n";
+    "  meshcoll run -n RANKS meshcoll tune [--mesh MESH] [--memory host|device] [--file FILE]\n"
+    "                                      [--seconds N]\n";
 
 static const char about[] = "Measures alpha, beta, gamma and ports of each dimension on the ranks "
-                            "that mpirun started, with all\n"
+                            "of a job, with all\n"
                             "of them active, and stores them in a file by cluster: mesh, machines, "
                             "processor and transports.\n"
                             "Meshes created there later use them where no links are given. Only "
@@ -20,11 +20,11 @@ static const char about[] = "Measures alpha, beta, gamma and ports of each dimen
                             "is replaced. With --memory device the vectors lie in memory of GPUs, "
                             "one for each rank.\n";
 
-static const char examples[] =
-    "  mpirun -n 16 meshcoll tune --mesh box=4,gpu=4\n"
-    "  mpirun -n 16 meshcoll tune --seconds 10 --file links.json --json\n"
-    "  mpirun -n 8 meshcoll tune --mesh island=2,gpu=4 --memory device --file gpus.json\n"
-    "  MESHCOLL_TUNE_FILE=links.json mpirun -n 16 ./program\n";
+static const char examples[] = "  meshcoll run -n 4 meshcoll tune\n"
+                               "  srun -n 16 meshcoll tune --seconds 10 --file links.json --json\n"
+                               "  torchrun --no-python --nproc-per-node 8 meshcoll tune --mesh "
+                               "island=2,gpu=4 --memory device --file gpus.json\n"
+                               "  MESHCOLL_TUNE_FILE=links.json srun -n 16 ./program\n";
 
 enum { MC_CORRECTIONS_TEXT = 128 * MC_MAX_DIMS };
 
@@ -46,16 +46,15 @@ typedef struct {
 
 /* Before -------------------------------------------------------------------------------------------*/
 
-static int find_cluster(const request_t *r, const mc_place_t *place, mc_cluster_t *cluster)
+static int find_cluster(const request_t *r, const mc_place_t *place, int32_t size,
+                        mc_cluster_t *cluster)
 {
-    int32_t size;
     mc_settings_t settings = {0};
     const meshcoll_params_t params = {.size = sizeof params, .mesh = r->mesh};
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
     if (size == 1)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                       "one rank has no links: start it under mpirun, as in mpirun -n 16 "
-                       "meshcoll tune --mesh box=4,gpu=4");
+                       "one rank has no links: start it by meshcoll run, torchrun, srun or mpirun, "
+                       "as in meshcoll run -n 4 meshcoll tune");
     int status = mc_settings_read(&params, &settings);
     if (!status)
         status = mc_cluster_find(&settings, place, size, cluster);
@@ -229,7 +228,8 @@ static int check_memory(const request_t *r)
                    r->memory);
 }
 
-static void set_up(int argc, char **argv, const mc_place_t *place, request_t *r, setup_t *s)
+static void set_up(int argc, char **argv, const mc_place_t *place, int32_t size, request_t *r,
+                   setup_t *s)
 {
     int status = read_options(argc, argv, r);
     if (!status)
@@ -237,74 +237,76 @@ static void set_up(int argc, char **argv, const mc_place_t *place, request_t *r,
     s->seconds = r->seconds;
     s->on_device = r->memory && strcmp(r->memory, "device") == 0;
     if (!status)
-        status = find_cluster(r, place, &s->cluster);
+        status = find_cluster(r, place, size, &s->cluster);
     if (!status)
         status = find_file(r);
     s->exit = status < 0 ? mc_tool_exit(mc_tune_command.name, status) : status;
 }
 
 /* Sends rank 0's mesh as text: the sizes of a ragged mesh are in the memory of one process. */
-static void share_mesh(mc_mesh_t *mesh, int32_t rank)
+static int share_mesh(const meshcoll_oob_t *oob, mc_mesh_t *mesh)
 {
     char buffer[MC_MESH_TEXT];
-    const char *const mine = rank == 0 ? mc_mesh_text(mesh, buffer) : "";
-    int32_t bytes = (int32_t)strlen(mine) + 1;
-    MPI_Bcast(&bytes, 1, MPI_INT32_T, 0, MPI_COMM_WORLD);
-    char *const text = malloc((size_t)bytes);
-    if (!text) {
-        mc_fail_memory("the mesh's text");
-        mc_tune_die("the mesh");
-    }
-    memcpy(text, mine, rank == 0 ? (size_t)bytes : 1);
-    MPI_Bcast(text, bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
-    if (mc_mesh_parse(text, mesh))
-        mc_tune_die("the mesh");
+    const char *const mine = oob->rank == 0 ? mc_mesh_text(mesh, buffer) : "";
+    size_t bytes = strlen(mine) + 1;
+    int status = mc_ranks_share(oob, &bytes, sizeof bytes);
+    if (status)
+        return status;
+    char *const text = mc_tune_allocate(bytes);
+    memcpy(text, mine, oob->rank == 0 ? bytes : 1);
+    status = mc_ranks_share(oob, text, bytes);
+    if (!status)
+        status = mc_mesh_parse(text, mesh);
     free(text);
+    return status;
 }
 
 /* Where it fails on any rank, one says so. */
-static int take_gpus(const mc_place_t *place, const meshcoll_oob_t *world, request_t *r)
+static int take_gpus(const mc_place_t *place, const meshcoll_oob_t *oob, request_t *r)
 {
-    const int own = mc_tune_take_gpu(place, world->rank, r->gpu);
-    int32_t failed = own ? world->rank : world->size;
-    MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT32_T, MPI_MIN, MPI_COMM_WORLD);
-    if (failed == world->rank)
+    const int own = mc_tune_take_gpu(place, oob->rank, r->gpu);
+    const int32_t failed = own;
+    void *all = NULL;
+    int first = 0;
+    mc_tune_check(mc_gather(oob, MESHCOLL_OK, &failed, sizeof failed, &all), "the GPUs");
+    while (first < oob->size && !((const int32_t *)all)[first])
+        first++;
+    free(all);
+    if (first == oob->rank)
         mc_tool_exit(mc_tune_command.name, own);
-    return failed == world->size ? MESHCOLL_OK : MC_EXIT_FAILED;
+    mc_agree(
+        oob,
+        MESHCOLL_OK); /* the others exit when it has said so: a launcher may end all with the first */
+    return first == oob->size ? MESHCOLL_OK : MC_EXIT_FAILED;
 }
 
-static int tune(int argc, char **argv)
+static int tune(int argc, char **argv, const mc_ranks_t *ranks)
 {
     static mc_tuning_t tuning; /* a process runs one command */
     static setup_t s;
     static request_t r;
-    int32_t rank;
+    const meshcoll_oob_t *const oob = &ranks->oob;
     mc_place_t *place = NULL;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    const meshcoll_oob_t world = mc_mpi_oob(MPI_COMM_WORLD);
-    if (mc_places_gather(&world, &place))
-        mc_tune_die("start");
-    if (rank == 0)
-        set_up(argc, argv, place, &r, &s);
-    MPI_Bcast(&s, (int)sizeof s, MPI_BYTE, 0, MPI_COMM_WORLD);
+    mc_tune_check(mc_places_gather(oob, &place), "start");
+    if (oob->rank == 0)
+        set_up(argc, argv, place, oob->size, &r, &s);
+    mc_tune_check(mc_ranks_share(oob, &s, sizeof s), "start");
     if (!s.exit && s.on_device)
-        s.exit = take_gpus(place, &world, &r);
+        s.exit = take_gpus(place, oob, &r);
     free(place);
     if (s.exit)
         return s.exit;
-    share_mesh(&s.cluster.mesh, rank);
-    if (s.cluster.mesh.ragged)
-        mc_tune_measure_ragged(&s.cluster, s.seconds, &tuning);
-    else
-        mc_tune_measure(&s.cluster, MPI_COMM_WORLD, s.seconds, &tuning);
+    mc_tune_check(share_mesh(oob, &s.cluster.mesh), "the mesh");
+    (s.cluster.mesh.ragged ? mc_tune_measure_ragged : mc_tune_measure)(&s.cluster, ranks, s.seconds,
+                                                                       &tuning);
     int exit = MC_EXIT_OK;
-    if (rank == 0)
+    if (oob->rank == 0)
         exit = mc_tool_exit(mc_tune_command.name, report(&r, &s, &tuning));
-    MPI_Bcast(&exit, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    mc_tune_check(mc_ranks_share(oob, &exit, sizeof exit), "the end");
     return exit;
 }
 
-/* Help is printed without MPI; everything else of this command needs it. */
+/* Help and what one process alone gets wrong need no other ranks. */
 static bool asks_for_help(int argc, char **argv)
 {
     return argc > 1 && (strcmp(argv[argc - 1], "--help") == 0 || strcmp(argv[argc - 1], "-h") == 0);
@@ -313,14 +315,15 @@ static bool asks_for_help(int argc, char **argv)
 static int run(int argc, char **argv)
 {
     request_t r = {.json = false};
-    const int status = asks_for_help(argc, argv) ? read_options(argc, argv, &r) : MESHCOLL_OK;
+    mc_ranks_t ranks;
+    int status = asks_for_help(argc, argv) ? read_options(argc, argv, &r) : MESHCOLL_OK;
+    if (!status)
+        status = mc_ranks_open(&ranks);
     if (status)
         return status;
-    if (MPI_Init(NULL, NULL) != MPI_SUCCESS)
-        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "MPI does not start; run it under mpirun");
-    const int exit = tune(argc, argv);
-    MPI_Finalize();
-    return exit;
+    status = tune(argc, argv, &ranks);
+    mc_ranks_close(&ranks);
+    return status;
 }
 
 const mc_command_t mc_tune_command = {

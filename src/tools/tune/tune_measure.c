@@ -7,8 +7,6 @@
  */
 #include "tools/tune/tune_tuner.h"
 
-#include <meshcoll/mpi.h>
-
 #include "compose/pace/limits.h"
 #include "runtime/choose/choice.h"
 #include "runtime/element/datatype.h"
@@ -368,12 +366,12 @@ static int32_t run_rounds(tuner_t *t)
     return rounds;
 }
 
-static void tuner_open(tuner_t *t, const mc_cluster_t *cluster, MPI_Comm comm)
+static void tuner_open(tuner_t *t, const mc_cluster_t *cluster, const mc_ranks_t *ranks)
 {
     const mc_mesh_t *const mesh = &cluster->mesh;
     /* a round lasts about 2.5 times the large messages of all dimensions */
     const double enough = t->seconds / 40;
-    t->whole = mc_tune_open(cluster, comm);
+    t->whole = mc_tune_open(cluster, ranks);
     t->shows = meshcoll_rank(t->whole) == 0 && has_terminal();
     show(t, "connecting");
     t->sums = mc_tune_vector(3 * SUM_BYTES);
@@ -388,7 +386,7 @@ static void tuner_open(tuner_t *t, const mc_cluster_t *cluster, MPI_Comm comm)
         t->inner = t->dim[i]->pulled ? t->inner : t->dim[i];
     show(t, "strategies");
     /* a part of a ragged mesh is no mesh that anyone uses alone */
-    if (comm == MPI_COMM_WORLD)
+    if (ranks->bootstrap)
         mc_tune_check(mc_tune_table_open(cluster, t->whole, &t->table), "strategies");
     for (int32_t i = 0; i < t->n_dims; i++)
         find_sizes(t, t->dim[i], enough / t->n_dims / (t->table ? 10 : 1));
@@ -412,7 +410,7 @@ static void tuner_close(tuner_t *t)
     free(t);
 }
 
-void mc_tune_measure(const mc_cluster_t *cluster, MPI_Comm comm, double seconds,
+void mc_tune_measure(const mc_cluster_t *cluster, const mc_ranks_t *ranks, double seconds,
                      mc_tuning_t *tuning)
 {
     const mc_mesh_t *const mesh = &cluster->mesh;
@@ -420,7 +418,7 @@ void mc_tune_measure(const mc_cluster_t *cluster, MPI_Comm comm, double seconds,
     *tuning = (mc_tuning_t){0};
     t->seconds = seconds;
     t->begin = mc_now();
-    tuner_open(t, cluster, comm);
+    tuner_open(t, cluster, ranks);
     tuning->rounds = run_rounds(t);
     tuning->gamma = mc_series_median(&t->sum) / SUM_BYTES;
     tuning->seconds = mc_now() - t->begin;

@@ -5,7 +5,6 @@
 #include "tools/gpu/cuda_tool.h"
 #include "tools/gpu/gpus.h"
 
-#include <mpi.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +20,6 @@ static struct {
 void mc_tune_die(const char *what)
 {
     fprintf(stderr, "meshcoll tune: %s: %s\n", what, meshcoll_last_error());
-    MPI_Abort(MPI_COMM_WORLD, MC_EXIT_FAILED);
     exit(MC_EXIT_FAILED);
 }
 

@@ -10,7 +10,7 @@
 
 #include <meshcoll/meshcoll.h>
 
-/* Prints meshcoll_last_error() in one line on stderr and aborts all ranks. */
+/* Prints meshcoll_last_error() in one line on stderr and ends the process, of which the others hear. */
 _Noreturn void mc_tune_die(const char *what);
 /* The same for a status other than OK. */
 void mc_tune_check(int status, const char *what);

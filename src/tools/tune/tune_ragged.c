@@ -6,10 +6,9 @@
  */
 #include "tools/tune/tune.h"
 
-#include <meshcoll/mpi.h>
-
 #include "runtime/handle/handle.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct {
@@ -42,28 +41,77 @@ static part_t fullest_box(const mc_cluster_t *all, int32_t rank)
     return part;
 }
 
+/* The ranks of a part, by their places in the mesh. */
+typedef struct {
+    meshcoll_t *whole;
+    int *rank;
+} members_t;
+
+/* Its out-of-band allgather, by messages on the whole mesh: the first member collects and sends back. */
+static int gather_part(void *context, const void *in, void *out, size_t bytes)
+{
+    const members_t *const m = context;
+    const int me = meshcoll_rank(m->whole);
+    int status = MESHCOLL_OK, n = 0;
+    while (m->rank[n] >= 0)
+        n++;
+    if (me != m->rank[0]) {
+        status = meshcoll_send(m->whole, in, bytes, MESHCOLL_INT8, m->rank[0], 0);
+        return status ? status
+                      : meshcoll_recv(m->whole, out, bytes * (size_t)n, MESHCOLL_INT8, m->rank[0],
+                                      0, NULL);
+    }
+    memcpy(out, in, bytes);
+    for (int i = 1; i < n && !status; i++)
+        status = meshcoll_recv(m->whole, (char *)out + (size_t)i * bytes, bytes, MESHCOLL_INT8,
+                               m->rank[i], 0, NULL);
+    for (int i = 1; i < n && !status; i++)
+        status = meshcoll_send(m->whole, out, bytes * (size_t)n, MESHCOLL_INT8, m->rank[i], 0);
+    return status;
+}
+
+/* By mesh rank, the users' number of each that is in the part, then -1; sets this rank's place in it. */
+static int find_members(meshcoll_t *whole, const part_t *part, members_t *members, int *place)
+{
+    const int size = meshcoll_size(whole);
+    const int mine[] = {part->mine ? whole->rank : -1, meshcoll_rank(whole)};
+    int(*const all)[2] = mc_tune_allocate((size_t)size * sizeof *all);
+    int n = 0;
+    *members = (members_t){whole, mc_tune_allocate(((size_t)size + 1) * sizeof(int))};
+    mc_tune_check(meshcoll_allgather(whole, mine, all, 2, MESHCOLL_INT32), "the ranks of a part");
+    for (int at = 0; at < size; at++) /* few ranks: a part of a cluster that is measured */
+        for (int r = 0; r < size; r++)
+            if (all[r][0] == at) {
+                *place = at == whole->rank ? n : *place;
+                members->rank[n++] = all[r][1];
+            }
+    members->rank[n] = -1;
+    free(all);
+    return n;
+}
+
 /* The result is the same on all ranks. */
 static void measure(meshcoll_t *whole, const part_t *part, double seconds, mc_tuning_t *tuning)
 {
-    int32_t rank, speaker;
-    MPI_Comm comm;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_split(MPI_COMM_WORLD, part->mine ? 0 : MPI_UNDEFINED, whole->rank, &comm);
+    members_t members;
+    int place = 0;
+    const int n = find_members(whole, part, &members, &place);
     if (part->mine) {
-        mc_tune_measure(&part->cluster, comm, seconds, tuning);
-        MPI_Comm_free(&comm);
+        const mc_ranks_t ranks = {
+            .oob = {.rank = place, .size = n, .context = &members, .allgather = gather_part}};
+        mc_tune_measure(&part->cluster, &ranks, seconds, tuning);
     }
-    /* a waiting rank blocks here; in MPI it would poll */
-    if (meshcoll_barrier(whole))
-        mc_tune_die("a barrier");
-    speaker = part->mine ? rank : INT32_MAX;
-    MPI_Allreduce(MPI_IN_PLACE, &speaker, 1, MPI_INT32_T, MPI_MIN, MPI_COMM_WORLD);
-    MPI_Bcast(tuning, (int)sizeof *tuning, MPI_BYTE, speaker, MPI_COMM_WORLD);
+    mc_tune_check(meshcoll_barrier(whole), "a barrier"); /* the others block here */
+    mc_tune_check(
+        meshcoll_bcast(whole, tuning, tuning, sizeof *tuning, MESHCOLL_INT8, members.rank[0]),
+        "what a part measured");
+    free(members.rank);
 }
 
-void mc_tune_measure_ragged(const mc_cluster_t *cluster, double seconds, mc_tuning_t *tuning)
+void mc_tune_measure_ragged(const mc_cluster_t *cluster, const mc_ranks_t *ranks, double seconds,
+                            mc_tuning_t *tuning)
 {
-    meshcoll_t *const whole = mc_tune_open(cluster, MPI_COMM_WORLD);
+    meshcoll_t *const whole = mc_tune_open(cluster, ranks);
     static part_t part;
     static mc_tuning_t inside;
     part = network_of(cluster, whole->rank);
