@@ -11,7 +11,7 @@ data with external linkage (mc_… and meshcoll_…). A header needs the same fo
 own header count as one way: X.c needs X.h, never the reverse.
 
 The way of a call: the tree of functions in docs/architecture.md. Each is in the room that stands beside it, and the
-file of the one that leads to it names it.
+file of the one that leads to it calls it, by its name or as an operation of a table.
 
 Exit 1 and one line per breach.
 """
@@ -235,6 +235,15 @@ def homes_of(name, room, files):
             if re.match(r"src/(runtime/)?%s/" % room, path) and definition.search(text)]
 
 
+def calls(path, name, files):
+    """Does the file call it, by its name or as an operation of a table?"""
+    if re.search(rf"\b{name}\(", files[path]):
+        return True
+    tables = re.compile(rf"\.(\w+) = {name}\b")
+    operations = {found for text in files.values() for found in tables.findall(text)}
+    return any(f"->{operation}(" in files[path] for operation in operations)
+
+
 def check_way(root, files):
     page = "docs/architecture.md"
     bad, above = [], []
@@ -248,7 +257,7 @@ def check_way(root, files):
         del above[depth:]
         if not homes:
             bad.append(f"{page}:{number}: {room}/ does not define {name}")
-        elif above and not any(re.search(r"\b%s\(" % name, files[path]) for path in above[-1]):
+        elif above and not any(calls(path, name, files) for path in above[-1]):
             bad.append(f"{page}:{number}: nothing in {', '.join(above[-1])} calls {name}")
         above.append(homes)
     return bad

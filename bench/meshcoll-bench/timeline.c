@@ -1,7 +1,7 @@
 /* --timeline: records one run of each strategy and gathers the steps of all ranks on rank 0. */
 #include "trace_file.h"
 
-#include "runtime/call/request.h"
+#include "runtime/call/run.h"
 
 #include <ctype.h>
 #include <limits.h>
@@ -72,13 +72,13 @@ static int32_t phase_of(const mc_strategy_t *strategy, uint32_t segment, int32_t
     return found;
 }
 
-static event_t make_event(const meshcoll_request_t *r, const mc_timeline_t *timeline, uint32_t t)
+static event_t make_event(const mc_run_t *r, const mc_timeline_t *timeline, uint32_t t)
 {
-    const meshcoll_t *const h = r->mesh;
+    const meshcoll_t *const h = r->head.mesh;
     const mc_plan_t *const plan = r->plan;
     const mc_step_t *const s = &plan->step[t];
     event_t e = {.rank = h->rank,
-                 .peer = mc_request_rank_of(r, s->peer),
+                 .peer = mc_run_rank_of(r, s->peer),
                  .level = -1,
                  .phase = -1,
                  .step = t,
@@ -95,7 +95,7 @@ static event_t make_event(const meshcoll_request_t *r, const mc_timeline_t *time
     return e;
 }
 
-static event_t *make_events(const meshcoll_request_t *r, const mc_timeline_t *timeline)
+static event_t *make_events(const mc_run_t *r, const mc_timeline_t *timeline)
 {
     event_t *const event = malloc(((size_t)timeline->n_steps + 1) * sizeof *event);
     if (!event)
@@ -159,20 +159,20 @@ static void record(const bench_t *bench, meshcoll_request_t *request, const cont
                    trace_t *trace)
 {
     mc_timeline_t timeline;
-    if (mc_timeline_init(&timeline, request->plan) != MESHCOLL_OK)
+    if (mc_timeline_init(&timeline, mc_run_of(request)->plan) != MESHCOLL_OK)
         die("%s", meshcoll_last_error());
     request_run(request, who);
     const clock_offset_t clock = align_clocks(bench);
-    mc_request_record(request, &timeline);
+    mc_run_record(request, &timeline);
     MPI_Barrier(MPI_COMM_WORLD);
     request_run(request, who);
-    mc_request_record(request, NULL);
+    mc_run_record(request, NULL);
 
     double begin = timeline.started + clock.offset, end = timeline.ended + clock.offset;
     MPI_Allreduce(MPI_IN_PLACE, &begin, 1, MPI_DOUBLE, MPI_MIN, MPI_COMM_WORLD);
     MPI_Allreduce(MPI_IN_PLACE, &end, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
     MPI_Reduce(&clock.error, &trace->clock_error, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
-    event_t *const mine = make_events(request, &timeline);
+    event_t *const mine = make_events(mc_run_of(request), &timeline);
     shift(mine, timeline.n_steps, clock.offset - begin);
     trace->seconds = end - begin;
     trace->n = gather_events(bench, mine, timeline.n_steps, &trace->event);

@@ -6,7 +6,7 @@
 
 #include "compose/planner/planner.h"
 #include "gpu/launch/price.h"
-#include "runtime/call/request.h"
+#include "runtime/call/run.h"
 #include "runtime/choose/choice.h"
 
 #include <stdio.h>

@@ -4,7 +4,7 @@
  * in order or not; each mesh runs every way of reducing, and what comes out is compared with what came
  * out on the first one. Without the setting some of it must differ, or this shows nothing.
  */
-#include "runtime/call/request.h"
+#include "runtime/call/run.h"
 #include "support/mpi/shuffled.h"
 
 #include <meshcoll/mpi.h>
@@ -381,9 +381,10 @@ static int translated_peers(meshcoll_t *m, meshcoll_op_t op)
     meshcoll_request_t *r;
     int others = 0;
     check(meshcoll_init(m, &args, &r), "meshcoll_init");
-    for (uint32_t t = 0; t < r->plan->n_steps && others >= 0; t++) {
-        const int32_t planned = r->plan->step[t].peer, told = mc_request_rank_of(r, planned);
-        if (planned >= 0 && r->executor.lane[r->executor.task[t].lane].peer->rank != told)
+    const mc_run_t *const run = mc_run_of(r);
+    for (uint32_t t = 0; t < run->plan->n_steps && others >= 0; t++) {
+        const int32_t planned = run->plan->step[t].peer, told = mc_run_rank_of(run, planned);
+        if (planned >= 0 && run->executor.lane[run->executor.task[t].lane].peer->rank != told)
             others = -1;
         else
             others += told != planned;

@@ -1,5 +1,5 @@
 /* Alltoall: its plans, what goes over which link, and where blocks lie on the way. */
-#include "runtime/call/request.h"
+#include "runtime/call/run.h"
 #include "support/case.h"
 #include "support/inproc.h"
 #include "support/plans.h"
@@ -122,7 +122,7 @@ static void run_bound(const world_t *w, meshcoll_request_t *const *request, bool
         cr_assert_eq(mc_case_open(&c, r, w->n, &buffers[r]), 0);
         const mc_operands_t operands = {
             .in = buffers[r].in, .out = buffers[r].out, .count = c.count, .datatype = c.datatype};
-        cr_assert_eq(mc_request_bind(request[r], &operands), MESHCOLL_OK);
+        cr_assert_eq(mc_run_bind(mc_run_of(request[r]), &operands), MESHCOLL_OK);
     }
     for (int r = 0; r < w->n; r++)
         cr_assert_eq(meshcoll_start(request[r]), MESHCOLL_OK);
@@ -169,7 +169,7 @@ Test(alltoall, scratch_lies_in_out_where_it_can)
         for (int turn = 0; turn < 4; turn++) {
             const bool in_place = turn % 2;
             run_bound(&w, request, in_place);
-            const size_t scratch = request[5]->binding.scratch_bytes;
+            const size_t scratch = mc_run_of(request[5])->binding.scratch_bytes;
             cr_expect_eq(scratch, row[i].lent && !in_place ? 0 : whole, "%s: %zu", row[i].strategy,
                          scratch);
         }
@@ -217,8 +217,8 @@ Test(alltoall, goes_once_between_boxes_of_unequal_sizes)
         run_bound(&w, request, turn % 2);
     for (int r = 0; r < 8; r++) {
         uint32_t messages = 0;
-        for (uint32_t i = 0; i < request[r]->plan->n_steps; i++) {
-            const mc_step_t *const s = &request[r]->plan->step[i];
+        for (uint32_t i = 0; i < mc_run_of(request[r])->plan->n_steps; i++) {
+            const mc_step_t *const s = &mc_run_of(request[r])->plan->step[i];
             messages += mc_op_sends((mc_op_t)s->op) &&
                         mc_mesh_level(&w.rank[0]->mesh, r, s->peer) == MC_RAGGED_BOX;
         }
@@ -226,7 +226,8 @@ Test(alltoall, goes_once_between_boxes_of_unequal_sizes)
         cr_expect_eq(meshcoll_bytes_sent(w.rank[r], 0), 2 * to_boxes[r] * 5 * sizeof(int32_t));
         cr_expect_eq(meshcoll_bytes_sent(w.rank[r], 2), 2 * inside[r] * 5 * sizeof(int32_t));
         /* as they were gathered, and as they have come */
-        cr_expect_eq(request[r]->binding.scratch_bytes, 2 * stands[r] * 5 * sizeof(int32_t));
+        cr_expect_eq(mc_run_of(request[r])->binding.scratch_bytes,
+                     2 * stands[r] * 5 * sizeof(int32_t));
         meshcoll_free(request[r]);
     }
     world_close(&w);

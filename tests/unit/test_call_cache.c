@@ -106,7 +106,7 @@ static uint32_t n_cached(const meshcoll_t *h)
 }
 
 /* The request that is bound to such a call, or could be. */
-static const meshcoll_request_t *find(meshcoll_collective_t c, size_t count, int place)
+static const mc_cached_t *find(meshcoll_collective_t c, size_t count, int place)
 {
     const meshcoll_args_t args = {.size = sizeof args,
                                   .collective = c,
@@ -120,17 +120,17 @@ static const meshcoll_request_t *find(meshcoll_collective_t c, size_t count, int
 
 Test(call_cache, eight_sizes_of_all_collectives_in_turn)
 {
-    const meshcoll_request_t *first[MESHCOLL_COLLECTIVES][SIZES];
+    const mc_cached_t *first[MESHCOLL_COLLECTIVES][SIZES];
     world_open();
     for (int round = 0; round < 3; round++)
         for (size_t n = 0; n < SIZES; n++)
             for (int c = 0; c < MESHCOLL_COLLECTIVES; c++) {
-                const meshcoll_request_t *const r = find((meshcoll_collective_t)c, n + 1, 0);
+                const mc_cached_t *const r = find((meshcoll_collective_t)c, n + 1, 0);
                 cr_assert_eq(r != NULL, round > 0);
                 if (round == 1)
                     first[c][n] = r;
-                cr_expect(round < 2 || (r == first[c][n] && r->cached.in == &in[2][0] &&
-                                        r->cached.out == &out[2][0]));
+                cr_expect(round < 2 ||
+                          (r == first[c][n] && r->in == &in[2][0] && r->out == &out[2][0]));
                 call((meshcoll_collective_t)c, n + 1, 0, false);
             }
     cr_expect_eq(n_cached(rank[2]), SIZES * MESHCOLL_COLLECTIVES);
@@ -186,10 +186,8 @@ Test(call_cache, more_than_are_kept)
             }
     cr_expect_leq(n_cached(rank[0]), MC_CACHED_REQUESTS);
     uint64_t steps = 0;
-    for (const char *n = (const char *)rank[0]->cache.requests.first; n;
-         n = (const char *)((const mc_list_node_t *)n)->next)
-        steps += ((const meshcoll_request_t *)(n - offsetof(meshcoll_request_t, cached.node)))
-                     ->plan->n_steps;
+    for (mc_list_node_t *n = rank[0]->cache.requests.first; n; n = n->next)
+        steps += mc_cached_of(n)->run.plan->n_steps;
     cr_expect_eq(rank[0]->cache.n_steps, steps);
     world_close();
 }

@@ -117,11 +117,6 @@ Test(calls, what_serves_a_call_is_each_ranks_own)
     world_close();
 }
 
-static const meshcoll_request_t *cached_request(const mc_list_node_t *n)
-{
-    return (const void *)((const char *)n - offsetof(meshcoll_request_t, cached.node));
-}
-
 /* A second round of the same calls takes the requests and the memory of the first. */
 Test(calls, are_planned_once)
 {
@@ -166,8 +161,8 @@ Test(calls, may_be_left_to_themselves)
     for (int r = 0; r < RANKS; r++) {
         expect_sum(r, 0, COUNT);
         expect_sum(r, 1, COUNT);
-        for (const mc_list_node_t *n = rank[r]->cache.requests.first; n; n = n->next)
-            cr_expect_not(cached_request(n)->taken);
+        for (mc_list_node_t *n = rank[r]->cache.requests.first; n; n = n->next)
+            cr_expect_not(mc_cached_of(n)->run.head.taken);
     }
     world_close();
 }
@@ -197,19 +192,19 @@ Test(calls, made_again_are_known)
     int known = 0;
     for (int r = 0; r < RANKS; r++)
         for (mc_list_node_t *n = rank[r]->cache.requests.first; n; n = n->next)
-            known += cached_request(n)->cached.kind != MC_KIND_ONCE;
+            known += mc_cached_of(n)->kind != MC_KIND_ONCE;
     cr_expect_eq(known, 3 * RANKS);
     world_close();
 }
 
-static const meshcoll_request_t *served_last(const meshcoll_t *h)
+static const mc_run_t *served_last(const meshcoll_t *h)
 {
-    const meshcoll_request_t *last = NULL;
+    const mc_cached_t *last = NULL;
     for (mc_list_node_t *n = h->cache.requests.first; n; n = n->next) {
-        const meshcoll_request_t *const r = cached_request(n);
+        const mc_cached_t *const r = mc_cached_of(n);
         last = last && last->used > r->used ? last : r;
     }
-    return last;
+    return &last->run;
 }
 
 /* Each rank forgets when and what it likes, and some never: all choose alike, and all data arrive. */
@@ -227,7 +222,7 @@ Test(calls, ranks_forget_in_any_order)
         }
         sum_all(turn % 5, count, turn % 2);
         for (int r = 0; r < RANKS; r++) {
-            const meshcoll_request_t *const mine = served_last(rank[r]);
+            const mc_run_t *const mine = served_last(rank[r]);
             cr_assert_str_eq(mine->text, served_last(rank[0])->text);
             cr_assert_eq(mine->choice.seconds, served_last(rank[0])->choice.seconds);
             if (turn % 2 == 0)

@@ -4,7 +4,7 @@
 
 #include "runtime/diagnose/waits/describe.h"
 #include "runtime/diagnose/waits/limits.h"
-#include "runtime/handle/request.h"
+#include "runtime/handle/run.h"
 #include "support/inproc.h"
 
 #include <criterion/criterion.h>
@@ -83,10 +83,11 @@ Test(differ, tells_a_call_that_the_other_has_made)
     both_wait();
     other.wait[0].number++;
     other.n_meshes = 1;
-    other.mesh[0] = (mc_waits_mesh_t){
-        .id = other.wait[0].mesh, .n_calls = 2, .digest = (uint16_t)request[0]->executor.digest};
+    other.mesh[0] = (mc_waits_mesh_t){.id = other.wait[0].mesh,
+                                      .n_calls = 2,
+                                      .digest = (uint16_t)mc_run_of(request[0])->executor.digest};
     cr_expect_eq(look(LOOKS), MESHCOLL_OK, "the same call: %s", meshcoll_last_error());
-    other.mesh[0].digest = (uint16_t)request[1]->executor.digest;
+    other.mesh[0].digest = (uint16_t)mc_run_of(request[1])->executor.digest;
     other.mesh[0].id++;
     cr_expect_eq(look(LOOKS), MESHCOLL_OK, "another mesh: %s", meshcoll_last_error());
     other.mesh[0].id--;
@@ -106,7 +107,7 @@ static uint32_t made(uint32_t number)
 Test(differ, knows_the_last_calls)
 {
     both_wait();
-    const uint32_t digest = (uint16_t)request[0]->executor.digest;
+    const uint32_t digest = (uint16_t)mc_run_of(request[0])->executor.digest;
     cr_expect_eq(made(0), digest);
     cr_expect_eq(made(1), 0u);
     rank[0]->n_calls += MC_MADE_CALLS - 1;
@@ -137,7 +138,7 @@ Test(differ, gives_no_false_alarm)
     w->number = real.number + 1;
     expect_silence("ahead");
     w->number = real.number;
-    w->digest = request[0]->executor.digest;
+    w->digest = mc_run_of(request[0])->executor.digest;
     expect_silence("in the same call");
     *w = real;
     w->mesh++;

@@ -1,5 +1,5 @@
 /* Runs wait for the barriers of earlier epochs, whatever else completes. All ranks are in this process. */
-#include "runtime/handle/request.h"
+#include "runtime/handle/run.h"
 #include "runtime/progress/progress.h"
 #include "support/inproc.h"
 
@@ -36,7 +36,7 @@ static int n_pending(const meshcoll_t *h)
     int n = 0;
     for (const meshcoll_request_t *r = mc_request_in_flight(h->job->requests.running.first); r;
          r = mc_request_next(r))
-        n += r->executor.state == MC_PENDING && !r->kind->internal;
+        n += r->kind->is_run && mc_run_of(r)->executor.state == MC_PENDING && !r->kind->is_internal;
     return n;
 }
 
@@ -125,7 +125,7 @@ Test(leads, persistent_requests_count_for_themselves)
     for (int r = 0; r < RANKS; r++)
         for (int i = 0; i < REQUESTS; i++) {
             cr_expect_eq(own[r][i][COUNT - 1], (float)i + 1);
-            cr_expect_geq(p[r][i]->own_lead->epoch, 3u);
+            cr_expect_geq(mc_persistent_of(p[r][i])->lead->epoch, 3u);
             meshcoll_free(p[r][i]); /* its barrier may still run */
         }
     cr_expect_eq(rank[0]->lead.epoch, 0u);

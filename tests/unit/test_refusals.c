@@ -24,15 +24,15 @@ Test(refusals, are_settled_up_to_a_barrier)
 {
     mc_refusals_t f = {0};
     cr_assert_eq(mc_refusals_add(&f, 5), MESHCOLL_OK);
-    cr_expect_neq(f.hash, f.told);
-    const uint32_t up_to = mc_refusals_tell(&f, 6);
-    cr_expect_eq(f.hash, f.told);
+    cr_expect_neq(f.hash, f.begun);
+    const uint32_t up_to = mc_refusals_begin(&f, 6);
+    cr_expect_eq(f.hash, f.begun);
     cr_assert_eq(mc_refusals_add(&f, 8), MESHCOLL_OK);
     mc_refusals_settle(&f, up_to);
     cr_expect_eq(f.n, 1u);
     cr_expect(mc_refusals_know(&f, 4) && mc_refusals_know(&f, 5) && mc_refusals_know(&f, 8));
     cr_expect_not(mc_refusals_know(&f, 6), "accepted, and begun with the barrier");
-    mc_refusals_settle(&f, mc_refusals_tell(&f, 9));
+    mc_refusals_settle(&f, mc_refusals_begin(&f, 9));
     cr_expect_eq(f.n, 0u);
     cr_expect_not(mc_refusals_know(&f, 9));
     mc_refusals_free(&f);

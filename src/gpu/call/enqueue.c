@@ -180,24 +180,32 @@ int mc_gpu_enqueue(meshcoll_t *h, const meshcoll_args_t *given, void *stream)
 
 /* Persistent requests ----------------------------------------------------------------------------- */
 
+/* What is enqueued in streams. It has no plan for the host. */
+typedef struct {
+    mc_persistent_t own; /* first */
+    mc_gpu_program_t *program;
+    struct mc_call *record;
+} request_t;
+
+static int refuse_start(meshcoll_request_t *r)
+{
+    (void)r;
+    return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                   "meshcoll_start: the request's buffers are device memory: start it by "
+                   "meshcoll_enqueue_request, in a stream");
+}
+
 /* The mesh may be gone, and its programs with it. */
 static void release(meshcoll_request_t *r)
 {
-    if (r->mesh && r->program)
-        r->program->held--;
-    mc_request_destroy(r);
+    mc_gpu_program_t *const program = ((request_t *)r)->program;
+    if (r->mesh && program)
+        program->held--;
+    mc_run_destroy(r);
 }
 
-static const mc_request_kind_t kind = {.release = release};
-
-static int record(meshcoll_t *h, const meshcoll_args_t *a, const mc_ranked_t *choice,
-                  const mc_gpu_program_t *program, meshcoll_request_t *r)
-{
-    struct mc_call *call;
-    const int status = mc_gpu_record(h, a, choice, program, &call);
-    r->watch = call;
-    return status;
-}
+static const mc_request_kind_t kind = {
+    .bytes = sizeof(request_t), .is_run = true, .start = refuse_start, .release = release};
 
 int mc_gpu_request(meshcoll_t *h, const mc_call_args_t *asked, const mc_pointer_t *buffer,
                    meshcoll_request_t **request)
@@ -205,36 +213,38 @@ int mc_gpu_request(meshcoll_t *h, const mc_call_args_t *asked, const mc_pointer_
     const meshcoll_args_t *const a = &asked->args;
     mc_gpu_program_t *program;
     mc_ranked_t choice;
-    meshcoll_request_t *r;
+    mc_run_t *run;
     int status = prepare(h, asked, buffer, true, &choice, &program);
     if (status)
         return status;
-    status = mc_request_unplanned(h, a, &choice, &r);
+    status = mc_run_make(h, &kind, a, &choice, &run);
     if (status)
         return fail_alone(h, status);
-    status = record(h, a, &choice, program, r);
+    request_t *const r = (request_t *)run;
+    status = mc_gpu_record(h, a, &choice, program, &r->record);
     if (status) {
-        mc_request_drop(r);
+        mc_request_drop(&run->head);
         return fail_alone(h, status);
     }
     program->held++;
     r->program = program;
-    r->operands = (mc_operands_t){.in = a->in, .out = a->out};
-    r->operation = asked->number.own;
-    r->persistent = true;
-    r->kind = &kind;
-    *request = r;
+    run->operands = (mc_operands_t){.in = a->in, .out = a->out};
+    run->head.number = asked->number.own;
+    run->head.persistent = true;
+    *request = &run->head;
     return MESHCOLL_OK;
 }
 
-int mc_gpu_enqueue_request(meshcoll_request_t *r, void *stream)
+int mc_gpu_enqueue_request(meshcoll_request_t *request, void *stream)
 {
-    const mc_gpu_place_t place = {.in = r->operands.in,
-                                  .out = r->operands.out,
+    const request_t *const r = (const request_t *)request;
+    const mc_operands_t *const operands = &r->own.run.operands;
+    const mc_gpu_place_t place = {.in = operands->in,
+                                  .out = operands->out,
                                   .stream = stream,
-                                  .number = r->operation,
-                                  .record = r->watch};
-    const int status = check_place(r->mesh, "meshcoll_enqueue_request");
-    return status ? mc_lead_refused(r->mesh, r->operation, true, status)
-                  : launch(r->mesh, r->program, &place, true);
+                                  .number = request->number,
+                                  .record = r->record};
+    const int status = check_place(request->mesh, "meshcoll_enqueue_request");
+    return status ? mc_lead_refused(request->mesh, request->number, true, status)
+                  : launch(request->mesh, r->program, &place, true);
 }

@@ -5,6 +5,7 @@
 #include "runtime/call/call.h"
 #include "runtime/call/leads.h"
 #include "runtime/call/request.h"
+#include "runtime/call/run.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -207,7 +208,7 @@ static int run_on_host(meshcoll_t *h, const mc_call_args_t *asked)
     if (status)
         return status;
     (void)mc_request_await(r);
-    return mc_request_tell(r);
+    return mc_request_complete(r);
 }
 
 int mc_staged_run(meshcoll_t *h, const mc_call_args_t *asked, const mc_pointer_t *buffer)
@@ -228,21 +229,37 @@ int mc_staged_run(meshcoll_t *h, const mc_call_args_t *asked, const mc_pointer_t
 
 /* Persistent requests ----------------------------------------------------------------------------- */
 
+typedef struct {
+    mc_persistent_t own; /* first */
+    struct mc_stage *stage;
+} staged_t;
+
 static int start(meshcoll_request_t *r)
 {
-    return copy_in(r->mesh, r->stage);
-}
-static int end(meshcoll_request_t *r)
-{
-    return copy(r->stage, false);
-}
-static void release(meshcoll_request_t *r)
-{
-    free_stage(r->stage);
-    mc_request_destroy(r);
+    const int status = copy_in(r->mesh, ((const staged_t *)r)->stage);
+    return status ? status : mc_run_begin(r);
 }
 
-static const mc_request_kind_t kind = {.start = start, .end = end, .release = release};
+static int finish(meshcoll_request_t *r)
+{
+    return r->status ? r->status : copy(((const staged_t *)r)->stage, false);
+}
+
+static void release(meshcoll_request_t *r)
+{
+    if (((const staged_t *)r)->stage)
+        free_stage(((const staged_t *)r)->stage);
+    mc_persistent_kind.release(r);
+}
+
+static const mc_request_kind_t kind = {.bytes = sizeof(staged_t),
+                                       .blocks = true,
+                                       .is_run = true,
+                                       .start = start,
+                                       .advance = mc_run_advance,
+                                       .cancel = mc_run_cancel,
+                                       .finish = finish,
+                                       .release = release};
 
 int mc_staged_init(meshcoll_t *h, const mc_call_args_t *asked, const mc_pointer_t *buffer,
                    meshcoll_request_t **request)
@@ -252,15 +269,12 @@ int mc_staged_init(meshcoll_t *h, const mc_call_args_t *asked, const mc_pointer_
     int status = take(h, buffer, &on_host.args, &stage);
     if (status)
         return refuse(h, asked, true, status);
-    status = mc_call_persist(h, &on_host, request);
-    if (status) {
+    status = mc_call_persist(h, &on_host, &kind, request);
+    if (status)
         free_stage(stage);
-        return status;
-    }
-    meshcoll_request_t *const r = *request;
-    r->stage = stage;
-    r->kind = &kind;
-    return MESHCOLL_OK;
+    else
+        ((staged_t *)*request)->stage = stage;
+    return status;
 }
 
 int mc_staged_refuse(const meshcoll_args_t *a)

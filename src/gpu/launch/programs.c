@@ -5,7 +5,7 @@
 #include "gpu/mesh/gpu.h"
 #include "gpu/mesh/signals.h"
 #include "runtime/call/args.h"
-#include "runtime/call/request.h"
+#include "runtime/call/run.h"
 
 #include <stdio.h>
 #include <stdlib.h>

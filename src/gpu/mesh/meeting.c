@@ -2,6 +2,7 @@
 
 #include "compose/planner/planner.h"
 #include "runtime/call/cache.h"
+#include "runtime/call/request.h"
 #include "runtime/connect/connections.h"
 #include "runtime/progress/failure.h"
 
@@ -81,21 +82,23 @@ static int gather(mc_gpu_meeting_t *m)
                                   .datatype = MESHCOLL_INT64,
                                   .strategy = "a meeting of GPUs"};
     mc_strategy_t strategy;
-    meshcoll_request_t *r;
+    mc_run_t *r;
     int status = choose(m, &strategy);
     if (!status)
-        status = mc_cache_prepare(h, &args, &strategy, m->number, &r);
+        status = mc_cache_prepare(
+            h,
+            &(mc_own_call_t){
+                .args = &args, .strategy = &strategy, .number = m->number, .kind = &mc_call_kind},
+            &r);
     if (status)
         return status;
-    status = mc_cache_bind(r, &args, NULL);
-    if (!status)
-        status = mc_request_start(r);
+    status = mc_request_start(&r->head);
     if (status) {
-        mc_request_drop(r);
+        mc_request_drop(&r->head);
         return status;
     }
-    (void)mc_request_await(r);
-    return mc_request_tell(r);
+    (void)mc_request_await(&r->head);
+    return mc_request_complete(&r->head);
 }
 
 static int verdict(const mc_gpu_meeting_t *m)

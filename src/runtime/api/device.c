@@ -27,11 +27,11 @@ static int check_request(const meshcoll_request_t *r)
     if (!r || !r->mesh)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_enqueue_request: %s",
                        r ? "the request's mesh is destroyed" : "the request is NULL");
-    if (r->stage)
+    if (r->kind->blocks)
         return mc_fail(MESHCOLL_ERR_UNSUPPORTED,
                        "meshcoll_enqueue_request: there is no kernel for the request's operation, "
                        "which runs on the host: start it by meshcoll_start");
-    if (!r->program)
+    if (!r->persistent || mc_persistent_of(r)->lead)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                        "meshcoll_enqueue_request: expected a persistent request on device memory, "
                        "made by meshcoll_init; got one on host memory, or of no elements");

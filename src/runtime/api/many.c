@@ -78,12 +78,12 @@ static void run_hooks(int n, meshcoll_request_t *const *request)
 }
 
 /* Returns the status to the owner; the entry of a call becomes NULL. */
-static int tell(meshcoll_request_t **request)
+static int complete(meshcoll_request_t **request)
 {
     const meshcoll_t *const h = (*request)->mesh;
     const bool goes = !(*request)->persistent;
     mc_lock(h);
-    const int status = mc_request_tell(*request);
+    const int status = mc_request_complete(*request);
     (void)mc_leave(h, MESHCOLL_OK);
     if (goes)
         *request = NULL;
@@ -151,10 +151,10 @@ static int check(int n, meshcoll_request_t *const *request, const char *function
     return MESHCOLL_OK;
 }
 
-static int tell_all(int n, meshcoll_request_t **request)
+static int complete_all(int n, meshcoll_request_t **request)
 {
     for (int i = 0; i < n; i++) {
-        const int status = is_idle(request[i]) ? MESHCOLL_OK : tell(&request[i]);
+        const int status = is_idle(request[i]) ? MESHCOLL_OK : complete(&request[i]);
         if (status)
             return status;
     }
@@ -191,10 +191,10 @@ static int waitall_of(meshcoll_t *mesh, int n, meshcoll_request_t **requests)
             const uint64_t n_failed = await(mesh, requests[i], before);
             const int failed = n_failed == before ? -1 : find_failed(n, requests);
             if (failed >= 0)
-                return tell(&requests[failed]);
+                return complete(&requests[failed]);
             before = n_failed;
         }
-    return tell_all(n, requests);
+    return complete_all(n, requests);
 }
 
 int meshcoll_waitall(int n, meshcoll_request_t **requests)
@@ -212,10 +212,10 @@ int meshcoll_waitall(int n, meshcoll_request_t **requests)
     for (int seen; (seen = count_running(n, requests)) > 0;) {
         const int failed = find_failed(n, requests);
         if (failed >= 0)
-            return tell(&requests[failed]);
+            return complete(&requests[failed]);
         turn(n, requests, seen, &waiting);
     }
-    return tell_all(n, requests);
+    return complete_all(n, requests);
 }
 
 int meshcoll_testall(int n, meshcoll_request_t **requests)
@@ -226,8 +226,8 @@ int meshcoll_testall(int n, meshcoll_request_t **requests)
     look(n, requests);
     const int failed = find_failed(n, requests);
     if (failed >= 0)
-        return tell(&requests[failed]);
-    return count_running(n, requests) > 0 ? MESHCOLL_IN_PROGRESS : tell_all(n, requests);
+        return complete(&requests[failed]);
+    return count_running(n, requests) > 0 ? MESHCOLL_IN_PROGRESS : complete_all(n, requests);
 }
 
 static int check_any(int n, meshcoll_request_t *const *request, const int *index,
@@ -250,7 +250,7 @@ int meshcoll_waitany(int n, meshcoll_request_t **requests, int *index)
     while ((ended = find_ended(n, requests)) < 0 && count_active(n, requests) > 0)
         turn(n, requests, count_active(n, requests), &waiting);
     *index = ended;
-    return ended < 0 ? MESHCOLL_OK : tell(&requests[ended]);
+    return ended < 0 ? MESHCOLL_OK : complete(&requests[ended]);
 }
 
 int meshcoll_testany(int n, meshcoll_request_t **requests, int *index)
@@ -263,5 +263,5 @@ int meshcoll_testany(int n, meshcoll_request_t **requests, int *index)
     if (ended < 0 && count_active(n, requests) > 0)
         return MESHCOLL_IN_PROGRESS;
     *index = ended;
-    return ended < 0 ? MESHCOLL_OK : tell(&requests[ended]);
+    return ended < 0 ? MESHCOLL_OK : complete(&requests[ended]);
 }

@@ -113,7 +113,7 @@ int meshcoll_set_request_timeout(meshcoll_request_t *request, double seconds)
     const meshcoll_t *const h = request->mesh;
     mc_lock(h);
     if (request->persistent || request->taken)
-        request->limit_ms = ms > 0 ? ms : -1;
+        request->watched.limit = ms > 0 ? ms : -1;
     else
         status = mc_fail(MESHCOLL_ERR_INVALID_ARG,
                          "meshcoll_set_request_timeout: this call is complete, and its request no "

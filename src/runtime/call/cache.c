@@ -1,6 +1,7 @@
 #include "runtime/call/cache.h"
 
 #include "runtime/call/args.h"
+#include "runtime/call/request.h"
 #include "runtime/connect/connections.h"
 
 #include <stdlib.h>
@@ -43,67 +44,63 @@ static void return_memory(meshcoll_t *h, mc_workspace_t **workspace)
     *workspace = NULL;
 }
 
-/* Of a completed call. */
-static void release(meshcoll_request_t *r)
+/* It is complete. */
+void mc_cache_release(meshcoll_request_t *r)
 {
+    mc_cached_t *const c = (mc_cached_t *)r;
+    r->kind = &mc_call_kind;
     r->taken = r->released = false;
-    r->limit_ms = 0;
+    r->watched.limit = 0;
     if (r->mesh) {
-        return_memory(r->mesh, &r->workspace);
-        return_memory(r->mesh, &r->staging);
+        return_memory(r->mesh, &c->run.workspace);
+        return_memory(r->mesh, &c->run.staging);
     }
-    if (!r->cached.node.in)
-        mc_request_destroy(r);
+    if (!c->node.in)
+        mc_run_destroy(r);
 }
 
-const mc_request_kind_t mc_call_kind = {.release = release};
+const mc_request_kind_t mc_call_kind = {MC_CACHED_RUN};
 
 /* The circles of buckets, and what is in the cache ----------------------------------------------- */
-
-static meshcoll_request_t *request_of(mc_list_node_t *n)
-{
-    return (meshcoll_request_t *)((char *)n - offsetof(meshcoll_request_t, cached.node));
-}
 
 static uint32_t bucket_of(const meshcoll_t *h, const meshcoll_args_t *a)
 {
     return mc_cache_bucket(a->collective, mc_comm_rank_of(&h->order, a->root), a->count);
 }
 
-static void enter_bucket(meshcoll_t *h, meshcoll_request_t *r, uint32_t bucket)
+static void enter_bucket(meshcoll_t *h, mc_cached_t *c, uint32_t bucket)
 {
-    meshcoll_request_t **const first = &h->cache.bucket[bucket];
-    r->cached.bucket = bucket;
+    mc_cached_t **const first = &h->cache.bucket[bucket];
+    c->bucket = bucket;
     if (!*first)
-        *first = r->cached.next = r->cached.before = r;
-    r->cached.next = *first;
-    r->cached.before = (*first)->cached.before;
-    r->cached.next->cached.before = r->cached.before->cached.next = r;
+        *first = c->next = c->before = c;
+    c->next = *first;
+    c->before = (*first)->before;
+    c->next->before = c->before->next = c;
 }
 
-static void leave_bucket(meshcoll_t *h, const meshcoll_request_t *r)
+static void leave_bucket(meshcoll_t *h, const mc_cached_t *c)
 {
-    meshcoll_request_t **const first = &h->cache.bucket[r->cached.bucket];
-    meshcoll_request_t *const next = r->cached.next;
-    next->cached.before = r->cached.before;
-    r->cached.before->cached.next = next;
-    if (*first == r)
-        *first = next == r ? NULL : next;
+    mc_cached_t **const first = &h->cache.bucket[c->bucket];
+    c->next->before = c->before;
+    c->before->next = c->next;
+    if (*first == c)
+        *first = c->next == c ? NULL : c->next;
 }
 
-static uint64_t steps_of(const meshcoll_request_t *r)
+static uint64_t steps_of(const mc_cached_t *c)
 {
-    return r->plan ? r->plan->n_steps : 0;
+    return c->run.plan ? c->run.plan->n_steps : 0;
 }
 
-static void uncache(meshcoll_t *h, meshcoll_request_t *r)
+static void uncache(meshcoll_t *h, mc_cached_t *c)
 {
-    leave_bucket(h, r);
+    leave_bucket(h, c);
     h->cache.n--;
-    h->cache.n_steps -= steps_of(r);
-    mc_list_remove(&r->cached.node);
-    if (!r->taken)
-        mc_request_destroy(r);
+    h->cache.n_steps -= steps_of(c);
+    mc_list_remove(&c->node);
+    if (!c->run.head.taken)
+        mc_run_destroy(&c->run.head);
 }
 
 static bool has_room(const mc_call_cache_t *c)
@@ -112,33 +109,33 @@ static bool has_room(const mc_call_cache_t *c)
 }
 
 /* Of the next ones in turn, the one that was not used for longest; NULL: they all serve calls. */
-static meshcoll_request_t *find_oldest(mc_call_cache_t *c)
+static mc_cached_t *find_oldest(mc_call_cache_t *cache)
 {
-    meshcoll_request_t *oldest = NULL;
-    for (int looks = 0; c->requests.first && looks < MC_CACHE_LOOKS; looks++) {
-        mc_list_node_t *const n = c->requests.first;
-        meshcoll_request_t *const r = request_of(n);
+    mc_cached_t *oldest = NULL;
+    for (int looks = 0; cache->requests.first && looks < MC_CACHE_LOOKS; looks++) {
+        mc_list_node_t *const n = cache->requests.first;
+        mc_cached_t *const c = mc_cached_of(n);
         mc_list_remove(n);
-        mc_list_append(&c->requests, n);
-        if (!r->taken && (!oldest || r->used < oldest->used))
-            oldest = r;
+        mc_list_append(&cache->requests, n);
+        if (!c->run.head.taken && (!oldest || c->used < oldest->used))
+            oldest = c;
     }
     return oldest;
 }
 
 /* In place of another one where there is no room. Where all serve calls there are as many as the program has in
  * flight, up to a number of steps; beyond it is freed when its call is complete. */
-static void add(meshcoll_t *h, meshcoll_request_t *r, uint32_t bucket)
+static void add(meshcoll_t *h, mc_cached_t *c, uint32_t bucket)
 {
-    mc_call_cache_t *const c = &h->cache;
-    meshcoll_request_t *const oldest = c->n < MC_CACHED_REQUESTS ? NULL : find_oldest(c);
+    mc_call_cache_t *const cache = &h->cache;
+    mc_cached_t *const oldest = cache->n < MC_CACHED_REQUESTS ? NULL : find_oldest(cache);
     if (oldest)
         uncache(h, oldest);
-    else if (c->n >= MC_CACHED_REQUESTS && c->n_steps >= MC_CACHED_MOST_STEPS)
+    else if (cache->n >= MC_CACHED_REQUESTS && cache->n_steps >= MC_CACHED_MOST_STEPS)
         return;
-    c->n++;
-    mc_list_append(&c->requests, &r->cached.node);
-    enter_bucket(h, r, bucket);
+    cache->n++;
+    mc_list_append(&cache->requests, &c->node);
+    enter_bucket(h, c, bucket);
 }
 
 /* Choices ----------------------------------------------------------------------------------------- */
@@ -217,11 +214,10 @@ static int choose(const meshcoll_t *h, const meshcoll_args_t *a, const mc_choice
     return status;
 }
 
-static bool is_of(const meshcoll_request_t *r, const mc_choice_entry_t *e)
+static bool is_of(const mc_cached_t *c, const mc_choice_entry_t *e)
 {
-    const mc_choice_key_t *const mine = &r->cached.key;
-    return mc_choice_key_same(mine, &e->key) && !mine->strategy == !e->key.strategy &&
-           (!e->key.strategy || mc_strategy_equal(&r->choice.strategy, &e->best.strategy));
+    return mc_choice_key_same(&c->key, &e->key) && !c->key.strategy == !e->key.strategy &&
+           (!e->key.strategy || mc_strategy_equal(&c->run.choice.strategy, &e->best.strategy));
 }
 
 /* Takes the choice of a request of the same key, whatever it does at present. */
@@ -231,62 +227,63 @@ int mc_cache_look(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier, mc_c
                              .bucket = bucket_of(h, a),
                              .root = a->root,
                              .by_comm = mc_plans_by_comm(h, a)};
-    const meshcoll_request_t *const first = h->cache.bucket[e->bucket], *r = first;
+    const mc_cached_t *const first = h->cache.bucket[e->bucket], *c = first;
     if (e->key.strategy)
         return choose(h, a, &e->key, &e->best);
-    while (r && !is_of(r, e))
-        r = r->cached.next == first ? NULL : r->cached.next;
-    e->is_cached = r;
-    if (!r)
+    while (c && !is_of(c, e))
+        c = c->next == first ? NULL : c->next;
+    e->is_cached = c;
+    if (!c)
         return choose(h, a, &e->key, &e->best);
-    e->best = r->choice;
+    e->best = c->run.choice;
     return MESHCOLL_OK;
 }
 
 /* Finds a request of the key that serves no call: the one used last of those that no call finds bound, else the one
  * used first, or none if the call will find it bound and there is room. The next search begins with it. */
-static meshcoll_request_t *find_free(meshcoll_t *h, const mc_choice_entry_t *e, bool again)
+static mc_cached_t *find_free(meshcoll_t *h, const mc_choice_entry_t *e, bool again)
 {
-    meshcoll_request_t **const first = &h->cache.bucket[e->bucket];
-    meshcoll_request_t *r = *first, *once = NULL, *oldest = NULL;
-    for (int looks = 0; r && looks < MC_CACHE_LOOKS; looks++) {
-        if (!r->taken && is_of(r, e)) {
-            if (r->cached.kind == MC_KIND_ONCE && (!once || r->used > once->used))
-                once = r;
-            if (!oldest || r->used < oldest->used)
-                oldest = r;
+    mc_cached_t **const first = &h->cache.bucket[e->bucket];
+    mc_cached_t *c = *first, *once = NULL, *oldest = NULL;
+    for (int looks = 0; c && looks < MC_CACHE_LOOKS; looks++) {
+        if (!c->run.head.taken && is_of(c, e)) {
+            if (c->kind == MC_KIND_ONCE && (!once || c->used > once->used))
+                once = c;
+            if (!oldest || c->used < oldest->used)
+                oldest = c;
         }
-        r = r->cached.next == *first ? NULL : r->cached.next;
+        c = c->next == *first ? NULL : c->next;
     }
-    meshcoll_request_t *const found = once || (again && has_room(&h->cache)) ? once : oldest;
+    mc_cached_t *const found = once || (again && has_room(&h->cache)) ? once : oldest;
     if (found)
         *first = found;
-    else if (r)
-        *first = r; /* those before serve calls */
+    else if (c)
+        *first = c; /* those before serve calls */
     return found;
 }
 
 /* Finds a request of another key with the same plan, which no call finds bound, or where there is no room the one
  * used first. It serves the key from now on. */
-static meshcoll_request_t *find_like(meshcoll_t *h, const mc_choice_entry_t *e)
+static mc_cached_t *find_like(meshcoll_t *h, const mc_choice_entry_t *e)
 {
     const bool room = has_room(&h->cache);
-    meshcoll_request_t *found = NULL;
+    mc_cached_t *found = NULL;
     mc_list_node_t *n = h->cache.requests.last;
     for (int looks = 0; n && looks < MC_CACHED_REQUESTS; looks++, n = n->before) {
-        meshcoll_request_t *const r = request_of(n);
-        if (r->taken || !r->plan || (room && r->cached.kind != MC_KIND_ONCE) ||
-            (found && r->used > found->used) || r->root != e->root || r->by_comm != e->by_comm ||
+        mc_cached_t *const c = mc_cached_of(n);
+        const mc_run_t *const r = &c->run;
+        if (r->head.taken || !r->plan || (room && c->kind != MC_KIND_ONCE) ||
+            (found && c->used > found->used) || r->root != e->root || r->by_comm != e->by_comm ||
             !mc_strategy_equal(&r->choice.strategy, &e->best.strategy))
             continue;
-        found = r;
+        found = c;
     }
     if (!found)
         return NULL;
     leave_bucket(h, found);
     enter_bucket(h, found, e->bucket);
-    found->cached.key = e->key;
-    found->choice = e->best;
+    found->key = e->key;
+    found->run.choice = e->best;
     return found;
 }
 
@@ -294,116 +291,125 @@ static meshcoll_request_t *find_like(meshcoll_t *h, const mc_choice_entry_t *e)
 
 /* A request that has the choice only, in the cache if there is room. */
 static int make(meshcoll_t *h, const meshcoll_args_t *a, const mc_choice_entry_t *e,
-                meshcoll_request_t **request)
+                mc_cached_t **request)
 {
-    meshcoll_request_t *r;
-    const int status = mc_request_unplanned(h, a, &e->best, &r);
+    mc_run_t *r;
+    const int status = mc_run_make(h, &mc_call_kind, a, &e->best, &r);
     if (status)
         return status;
-    r->kind = &mc_call_kind;
-    r->cached.kind = MC_KIND_ONCE;
-    r->cached.key = e->key;
-    add(h, r, e->bucket);
-    *request = r;
+    mc_cached_t *const c = (mc_cached_t *)r;
+    c->kind = MC_KIND_ONCE;
+    c->key = e->key;
+    add(h, c, e->bucket);
+    *request = c;
     return MESHCOLL_OK;
 }
 
 int mc_cache_choose(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier, mc_ranked_t *choice)
 {
-    meshcoll_request_t *r;
+    mc_cached_t *c;
     mc_choice_entry_t e;
     int status = mc_cache_look(h, a, is_barrier, &e);
     if (!status && !e.is_cached && !e.key.strategy) {
-        status = make(h, a, &e, &r);
-        if (!status && !r->cached.node.in)
-            mc_request_destroy(r);
+        status = make(h, a, &e, &c);
+        if (!status && !c->node.in)
+            mc_run_destroy(&c->run.head);
     }
     if (!status)
         *choice = e.best;
     return status;
 }
 
-static int plan(meshcoll_t *h, meshcoll_request_t *r, const meshcoll_args_t *a)
+static int plan(meshcoll_t *h, mc_cached_t *c, const meshcoll_args_t *a)
 {
-    const int status = mc_request_plan(r, a);
-    if (status && r->cached.node.in)
-        uncache(h, r);
+    const int status = mc_run_plan(&c->run, a);
+    if (status && c->node.in)
+        uncache(h, c);
     else if (status)
-        mc_request_destroy(r);
-    else if (r->cached.node.in)
-        h->cache.n_steps += steps_of(r);
+        mc_run_destroy(&c->run.head);
+    else if (c->node.in)
+        h->cache.n_steps += steps_of(c);
     return status;
 }
 
 /* Its last call failed before it began. It is bound anew, as failing has changed its lanes. */
-static void revive(meshcoll_request_t *r)
+static void revive(mc_run_t *r)
 {
-    r->why = NULL;
-    mc_request_unbind(r);
+    r->head.why = NULL;
+    mc_run_unbind(r);
     r->executor.state = MC_NEW;
 }
 
 int mc_cache_serve(meshcoll_t *h, const meshcoll_args_t *a, const mc_choice_entry_t *e, bool again,
-                   uint32_t number, meshcoll_request_t **request)
+                   uint32_t number, mc_cached_t **request)
 {
-    meshcoll_request_t *r = find_free(h, e, again);
+    mc_cached_t *c = find_free(h, e, again);
     int status = MESHCOLL_OK;
-    if (!r)
-        r = find_like(h, e);
-    if (!r)
-        status = make(h, a, e, &r);
-    if (!status && !r->plan && a->count > 0)
-        status = plan(h, r, a);
+    if (!c)
+        c = find_like(h, e);
+    if (!c)
+        status = make(h, a, e, &c);
+    if (!status && !c->run.plan && a->count > 0)
+        status = plan(h, c, a);
     if (status)
         return status;
-    if (r->why)
-        revive(r);
-    mc_cache_take(h, r, number);
-    *request = r;
+    if (c->run.head.why)
+        revive(&c->run);
+    mc_cache_take(h, c, number);
+    *request = c;
     return MESHCOLL_OK;
 }
 
-int mc_cache_prepare(meshcoll_t *h, const meshcoll_args_t *a, const mc_strategy_t *strategy,
-                     uint32_t number, meshcoll_request_t **request)
+int mc_cache_prepare(meshcoll_t *h, const mc_own_call_t *call, mc_run_t **run)
 {
+    const meshcoll_args_t *const a = call->args;
     mc_choice_entry_t e = {.key = key_of(h, a, false),
-                           .best.strategy = *strategy,
+                           .best.strategy = *call->strategy,
                            .bucket = bucket_of(h, a),
                            .root = a->root,
                            .by_comm = mc_plans_by_comm(h, a)};
+    mc_cached_t *c;
     e.best.seconds =
-        mc_strategy_seconds(strategy, &h->mesh, &h->links, a->root, (double)e.key.bytes);
-    const int status = mc_cache_serve(h, a, &e, false, number, request);
-    if (!status)
-        mc_request_sign(*request, 0);
+        mc_strategy_seconds(call->strategy, &h->mesh, &h->links, a->root, (double)e.key.bytes);
+    int status = mc_cache_serve(h, a, &e, false, call->number, &c);
+    if (status)
+        return status;
+    mc_run_sign(&c->run, 0);
+    c->run.head.kind = call->kind;
+    c->run.task = call->task;
+    c->run.head.released = call->task;
+    status = mc_cache_bind(&c->run, a, NULL);
+    if (status)
+        mc_request_drop(&c->run.head);
+    else
+        *run = &c->run;
     return status;
 }
 
-int mc_cache_bind(meshcoll_request_t *r, const meshcoll_args_t *a, const mc_forwarded_t *forwarded)
+int mc_cache_bind(mc_run_t *r, const meshcoll_args_t *a, const mc_forwarded_t *forwarded)
 {
+    meshcoll_t *const h = r->head.mesh;
     mc_operands_t operands = mc_operands_of(a);
     operands.forwarded = forwarded;
-    r->cached.kind = MC_KIND_ONCE;
+    ((mc_cached_t *)r)->kind = MC_KIND_ONCE;
     if (!r->plan)
         return MESHCOLL_OK;
-    const int status = mc_args_own_counts(r->mesh, a, &operands);
+    const int status = mc_args_own_counts(h, a, &operands);
     if (status)
         return status;
-    r->workspace = mc_take_memory(r->mesh);
+    r->workspace = mc_take_memory(h);
     if (!r->workspace)
         return MESHCOLL_ERR_NO_MEMORY;
     if (r->watch)
-        r->mesh->hooks.binds(r, a);
-    return mc_request_bind(r, &operands);
+        h->hooks.binds(r, a);
+    return mc_run_bind(r, &operands);
 }
 
-void mc_cache_note(meshcoll_request_t *r, const meshcoll_args_t *given, uint64_t kind,
-                   int64_t bytes)
+void mc_cache_note(mc_cached_t *c, const meshcoll_args_t *given, uint64_t kind, int64_t bytes)
 {
-    mc_cached_t *const c = &r->cached;
-    const mc_needs_t needs = mc_args_needs(r->mesh, given);
+    const mc_needs_t needs = mc_args_needs(c->run.head.mesh, given);
     const char *const in = given->in, *const out = given->out;
-    if (!r->plan)
+    if (!c->run.plan)
         return;
     c->kind = kind;
     c->count = given->count;
@@ -419,8 +425,8 @@ static void clear(meshcoll_t *h, int collective)
 {
     for (mc_list_node_t *n = h->cache.requests.first, *next; n; n = next) {
         next = n->next;
-        if (collective < 0 || (int)request_of(n)->collective == collective)
-            uncache(h, request_of(n));
+        if (collective < 0 || (int)mc_cached_of(n)->run.collective == collective)
+            uncache(h, mc_cached_of(n));
     }
 }
 

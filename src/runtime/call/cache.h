@@ -9,10 +9,33 @@
  * have other buffers. This does not matter: a choice made again is the same (choose/choice.h), and which request runs a
  * call cannot be told from its messages (numbers.h).
  */
-#ifndef MC_REQUEST_CACHE_H
-#define MC_REQUEST_CACHE_H
+#ifndef MC_CALL_CACHE_H
+#define MC_CALL_CACHE_H
 
-#include "runtime/call/request.h"
+#include "runtime/call/run.h"
+
+/* A request of the cache: the call that it is bound to, and its place. */
+typedef struct mc_cached mc_cached_t;
+struct mc_cached {
+    mc_run_t run;  /* first */
+    uint64_t kind; /* of the call: mc_cache_kind; ONCE: none finds it */
+    size_t count;
+    const void *in; /* as the caller passed them */
+    void *out;
+    int64_t bytes;              /* what it counts (lead.h) */
+    mc_cached_t *next, *before; /* in its bucket's circle */
+    size_t in_bytes, out_bytes;
+    bool apart; /* in and out do not overlap */
+    uint32_t bucket;
+    uint64_t used;       /* when it last served a call, in calls served */
+    mc_list_node_t node; /* of all */
+    mc_choice_key_t key; /* of its choice; `strategy` tells only whether there was one */
+};
+
+static inline mc_cached_t *mc_cached_of(mc_list_node_t *n)
+{
+    return (mc_cached_t *)((char *)n - offsetof(mc_cached_t, node));
+}
 
 /* All of a call but its count and buffers; ONCE: such calls do not find their request bound. */
 static const uint64_t MC_KIND_ONCE = UINT64_MAX;
@@ -53,21 +76,18 @@ static inline bool mc_cache_fits(const mc_cached_t *c, const void *in, const voi
 /* Finds a request that serves no call and served the same one last, else one whose call differed in its
  * buffers only; NULL: there is none, or the buffers are device memory. `kind` is not ONCE. The next search begins
  * with the request found, as calls come again in the same order: those after it are next. */
-static inline meshcoll_request_t *mc_cache_find(meshcoll_t *h, const meshcoll_args_t *a,
-                                                uint64_t kind)
+static inline mc_cached_t *mc_cache_find(meshcoll_t *h, const meshcoll_args_t *a, uint64_t kind)
 {
-    meshcoll_request_t **const first =
-        &h->cache.bucket[mc_cache_bucket(a->collective, a->root, a->count)];
-    meshcoll_request_t *r = *first, *like = NULL;
-    for (int looks = 0; r && looks < MC_CACHE_LOOKS; looks++) {
-        const mc_cached_t *const c = &r->cached;
-        if (c->kind == kind && c->count == a->count && !r->taken) {
+    mc_cached_t **const first = &h->cache.bucket[mc_cache_bucket(a->collective, a->root, a->count)];
+    mc_cached_t *c = *first, *like = NULL;
+    for (int looks = 0; c && looks < MC_CACHE_LOOKS; looks++) {
+        if (c->kind == kind && c->count == a->count && !c->run.head.taken) {
             if (c->in == a->in && c->out == a->out)
-                return *first = r;
+                return *first = c;
             if (mc_cache_fits(c, a->in, a->out))
-                like = r;
+                like = c;
         }
-        r = c->next == *first ? NULL : c->next;
+        c = c->next == *first ? NULL : c->next;
     }
     if (like)
         *first = like;
@@ -88,26 +108,35 @@ int mc_cache_look(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier,
 /* The same for what no request of the cache serves; the cache keeps the choice. */
 int mc_cache_choose(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier, mc_ranked_t *choice);
 /* Finds or makes a request for a call with that choice: planned and wired, not bound. It is the caller's until
- * mc_request_tell or mc_request_drop. `again`: the call will find it bound (`kind`), so as long as there is room it
+ * mc_request_complete or mc_request_drop. `again`: the call will find it bound (`kind`), so as long as there is room it
  * takes no request that other calls find bound. */
 int mc_cache_serve(meshcoll_t *h, const meshcoll_args_t *a, const mc_choice_entry_t *entry,
-                   bool again, uint32_t number, meshcoll_request_t **request);
-/* Does the same for a given strategy, for the library's own operations. */
-int mc_cache_prepare(meshcoll_t *h, const meshcoll_args_t *a, const mc_strategy_t *strategy,
-                     uint32_t number, meshcoll_request_t **request);
-/* Of the requests in the cache, unless they run something of the library's own. */
+                   bool again, uint32_t number, mc_cached_t **request);
+/* An operation of the library itself: `kind` until it has ended, if there is a task for it then. */
+typedef struct {
+    const meshcoll_args_t *args;
+    const mc_strategy_t *strategy;
+    uint32_t number;
+    const mc_request_kind_t *kind;
+    void *task; /* NULL: `kind` is that of calls */
+} mc_own_call_t;
+/* A request for it, bound. It is the caller's as above; with a task it is released when it has ended, unless its start
+ * fails. */
+int mc_cache_prepare(meshcoll_t *h, const mc_own_call_t *call, mc_run_t **run);
+/* Kinds of requests of the cache: of calls, and of what they run for the library. */
+#define MC_CACHED_RUN .bytes = sizeof(mc_cached_t), MC_RUN, .release = mc_cache_release
 extern const mc_request_kind_t mc_call_kind;
+void mc_cache_release(meshcoll_request_t *r);
 /* Binds it to a call's arguments; `forwarded` as in mc_operands_t. */
-int mc_cache_bind(meshcoll_request_t *r, const meshcoll_args_t *a, const mc_forwarded_t *forwarded);
+int mc_cache_bind(mc_run_t *run, const meshcoll_args_t *a, const mc_forwarded_t *forwarded);
 /* Lets the call `given` of that kind, which r is bound to now, find it; `bytes` is what it counts (lead.h). */
-void mc_cache_note(meshcoll_request_t *r, const meshcoll_args_t *given, uint64_t kind,
-                   int64_t bytes);
+void mc_cache_note(mc_cached_t *c, const meshcoll_args_t *given, uint64_t kind, int64_t bytes);
 /* Marks it as serving the call of that number. */
-static inline void mc_cache_take(meshcoll_t *h, meshcoll_request_t *r, uint32_t number)
+static inline void mc_cache_take(meshcoll_t *h, mc_cached_t *c, uint32_t number)
 {
-    r->taken = true;
-    r->operation = number;
-    r->used = ++h->cache.n_taken;
+    c->run.head.taken = true;
+    c->run.head.number = number;
+    c->used = ++h->cache.n_taken;
 }
 
 /* A workspace for the duration of a call; it grows on demand and is reused, first in, first out: a loop

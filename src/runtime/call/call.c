@@ -9,8 +9,7 @@
 #include "runtime/progress/callback.h"
 #include "runtime/progress/failure.h"
 
-static inline meshcoll_request_t *find_bound(meshcoll_t *h, const meshcoll_args_t *a,
-                                             bool is_barrier)
+static inline mc_cached_t *find_bound(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier)
 {
     const uint64_t kind = mc_cache_kind(a, is_barrier);
     return kind == MC_KIND_ONCE ? NULL : mc_cache_find(h, a, kind);
@@ -36,8 +35,9 @@ static int enter(meshcoll_t *h, const meshcoll_args_t *given, bool waits, mc_cal
 
 static int complete(meshcoll_request_t *r)
 {
-    mc_request_await(r);
-    return mc_request_tell(r);
+    if (r->running)
+        mc_request_await(r);
+    return mc_request_complete(r);
 }
 
 static int run_anew(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier)
@@ -70,10 +70,11 @@ static inline __attribute__((always_inline)) int run_now(meshcoll_t *h,
                                                          const meshcoll_args_t *given,
                                                          bool is_barrier)
 {
-    meshcoll_request_t *r = find_bound(h, given, is_barrier);
-    if (!r)
+    mc_cached_t *const bound = find_bound(h, given, is_barrier);
+    meshcoll_request_t *r;
+    if (!bound)
         return run_anew(h, given, is_barrier);
-    const int status = mc_call_start_bound(h, r, given, &r);
+    const int status = mc_call_start_bound(h, bound, given, &r);
     return status ? status : complete(r);
 }
 
@@ -100,9 +101,9 @@ static int begin(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier,
         *request = NULL;
         return mc_group_add(h, given, is_barrier);
     }
-    meshcoll_request_t *const r = find_bound(h, given, is_barrier);
-    if (r)
-        return mc_call_start_bound(h, r, given, request);
+    mc_cached_t *const bound = find_bound(h, given, is_barrier);
+    if (bound)
+        return mc_call_start_bound(h, bound, given, request);
     const int status = enter(h, given, false, &asked, NULL);
     return status ? status : mc_call_start(h, &asked, request);
 }
@@ -116,16 +117,16 @@ static int init_checked(meshcoll_t *h, const mc_call_args_t *asked, meshcoll_req
         return mc_call_refused(h, &(mc_refused_t){asked->number, true, false}, status);
     if (memory.on_device && asked->args.count > 0)
         return h->job->device->init(h, asked, &memory.buffer, request);
-    return mc_call_persist(h, asked, request);
+    return mc_call_persist(h, asked, &mc_persistent_kind, request);
 }
 
 /* Numbers wrap; two requests with one number would take each other's messages. */
 static int check_number(const meshcoll_t *h, uint32_t number)
 {
-    const meshcoll_request_t *r = h->n_persistent > MC_PERSISTENT_NUMBERS ? h->all : NULL;
-    while (r && !(r->persistent && r->operation == number))
-        r = r->next_of_all;
-    return r ? mc_fail(
+    const mc_list_node_t *n = h->n_persistent > MC_PERSISTENT_NUMBERS ? h->requests.first : NULL;
+    while (n && !(mc_request_of_mesh(n)->persistent && mc_request_of_mesh(n)->number == number))
+        n = n->next;
+    return n ? mc_fail(
                    MESHCOLL_ERR_UNSUPPORTED,
                    "a persistent request that was made %d such requests ago still exists: expected "
                    "it to be free, as its number comes again; free it first",

@@ -7,8 +7,8 @@
 #ifndef MC_CALL_CALL_H
 #define MC_CALL_CALL_H
 
+#include "runtime/call/cache.h"
 #include "runtime/call/numbers.h"
-#include "runtime/handle/request.h"
 
 /* A call: its checked arguments and its operation numbers. */
 typedef struct mc_call_args {
@@ -31,13 +31,16 @@ int mc_init(meshcoll_t *h, const meshcoll_args_t *given, meshcoll_request_t **re
  * alltoallv, which takes two. Returns `status`. */
 int mc_call_refuse(meshcoll_t *h, bool exchanges, int status);
 
-/* Starts a call with a request of the cache, which is the caller's until mc_request_tell or mc_request_drop. */
+/* Starts a call with a request of the cache, which is the caller's until mc_request_complete or mc_request_drop. */
 int mc_call_start(meshcoll_t *h, const mc_call_args_t *asked, meshcoll_request_t **request);
 /* Starts a request that mc_cache_find found for it. */
-int mc_call_start_bound(meshcoll_t *h, meshcoll_request_t *r, const meshcoll_args_t *given,
+int mc_call_start_bound(meshcoll_t *h, mc_cached_t *c, const meshcoll_args_t *given,
                         meshcoll_request_t **request);
-/* Makes a persistent request of a checked call on host memory that has its numbers. */
-int mc_call_persist(meshcoll_t *h, const mc_call_args_t *asked, meshcoll_request_t **request);
+/* Makes a persistent request of a checked call on host memory that has its numbers; the kind's begins with
+ * mc_persistent_t. */
+extern const mc_request_kind_t mc_persistent_kind;
+int mc_call_persist(meshcoll_t *h, const mc_call_args_t *asked, const mc_request_kind_t *kind,
+                    meshcoll_request_t **request);
 
 /* Groups (group.c). */
 

@@ -1,6 +1,7 @@
 #include "runtime/call/counts.h"
 
 #include "runtime/call/cache.h"
+#include "runtime/call/request.h"
 #include "runtime/execute/executor.h"
 #include "runtime/progress/failure.h"
 
@@ -10,8 +11,8 @@
 _Static_assert(sizeof(size_t) == 8, "counts travel as MESHCOLL_UINT64");
 
 typedef struct mc_exchange {
-    meshcoll_request_t *of; /* is bound to `args` by what arrives */
-    meshcoll_request_t *run;
+    mc_run_t *of; /* is bound to `args` by what arrives */
+    mc_run_t *run;
     mc_workspace_t *counts; /* of the caller's blocks, then of those it receives */
     meshcoll_args_t args;   /* its tables are copies */
     size_t table[];
@@ -125,86 +126,93 @@ static void clear(const mc_binding_t *binding)
         memset(binding->scratch, 0, binding->scratch_bytes);
 }
 
-static int bind(meshcoll_request_t *r, const meshcoll_args_t *a, const mc_forwarded_t *forwarded)
+static int bind(mc_run_t *r, const meshcoll_args_t *a, const mc_forwarded_t *forwarded)
 {
-    if (!r->persistent)
+    if (!r->head.persistent)
         return mc_cache_bind(r, a, forwarded);
     mc_operands_t operands = mc_operands_of(a);
     operands.forwarded = forwarded;
-    const int status = mc_request_bind(r, &operands);
+    const int status = mc_run_bind(r, &operands);
     if (!status)
         mc_huge_pages(&r->executor);
     return status;
 }
 
 /* Binds the request that waits for the counts. */
-static int bind_with(const mc_exchange_t *e, const meshcoll_request_t *x)
+static int bind_with(const mc_exchange_t *e)
 {
+    const mc_run_t *const x = e->run;
     const mc_forwarded_t table = {.count = (const size_t *)(const void *)x->binding.scratch,
                                   .before = x->binding.blocks[MC_SCRATCH].before,
                                   .first = x->plan->scratch_first,
                                   .n = x->plan->n_scratch};
     const int status =
-        check_expected(x->mesh, &e->args, (const size_t *)(const void *)e->counts->base);
+        check_expected(x->head.mesh, &e->args, (const size_t *)(const void *)e->counts->base);
     return status ? status : bind(e->of, &e->args, &table);
 }
 
-/* The counts have arrived, the call was not made, or the mesh has failed or is closed. */
-static void exchanged(meshcoll_request_t *x)
+/* The counts have arrived, the call was not made, or the mesh has failed or is closed. Where it fails, peers would wait
+ * for the blocks: the mesh fails. */
+static int finish(meshcoll_request_t *x)
 {
-    meshcoll_t *const h = x->mesh;
-    mc_exchange_t *const e = x->exchange;
-    meshcoll_request_t *const r = e->of;
-    const bool is_made = !x->why;
-    const int status = x->status ? x->status : bind_with(e, x);
-    x->exchange = r->exchange = NULL;
-    x->kind = &mc_call_kind;
-    x->released = true;
-    close(h, e);
-    if (!h) { /* its closing releases them */
-        x->running = false;
-        return;
-    }
-    mc_request_finish(x);
-    if (status < 0 && is_made) /* peers would wait for the blocks */
-        mc_failure_break(h, status);
-    if (r->released && !r->running)
-        mc_request_drop(r);
+    mc_exchange_t *const e = mc_run_of(x)->task;
+    mc_run_t *const r = e->of;
+    const int status = x->status ? x->status : bind_with(e);
+    mc_run_of(x)->task = r->exchange = NULL;
+    close(x->mesh, e);
+    if (x->mesh && r->head.released && !r->head.running)
+        mc_request_drop(&r->head);
+    return status;
 }
 
-static const mc_request_kind_t exchange_kind = {.finish = exchanged, .internal = true};
+static const mc_request_kind_t exchange_kind = {MC_CACHED_RUN, .is_internal = true,
+                                                .waits = MC_WAIT_COUNTS, .finish = finish};
 
-static int prepare(meshcoll_t *h, const mc_strategy_t *strategy, uint32_t number, mc_exchange_t *e,
-                   meshcoll_request_t **exchanging)
+/* A request that exchanges them. `e` NULL: for a caller who waits. */
+static int prepare(meshcoll_t *h, const mc_workspace_t *counts, mc_own_call_t call,
+                   mc_exchange_t *e, int32_t root, mc_run_t **run)
 {
-    const meshcoll_args_t args = args_of(e->counts, e->args.root);
-    meshcoll_request_t *x;
-    int status = mc_cache_prepare(h, &args, strategy, number, &x);
+    const meshcoll_args_t args = args_of(counts, root);
+    mc_run_t *x;
+    call.args = &args;
+    call.kind = e ? &exchange_kind : &mc_call_kind;
+    call.task = e;
+    int status = mc_cache_prepare(h, &call, &x);
     if (status)
         return status;
     status = check_once(x->plan);
     if (!status)
-        status = mc_cache_bind(x, &args, NULL);
-    if (!status)
         clear(&x->binding);
-    if (!status && e->of->check)
-        mc_executor_hold(&x->executor);
-    if (!status)
-        status = mc_request_start(x);
-    if (status) {
-        mc_request_drop(x);
-        return status;
-    }
-    e->run = *exchanging = x;
-    return MESHCOLL_OK;
+    if (status)
+        mc_request_drop(&x->head);
+    else
+        *run = x;
+    return status;
 }
 
-int mc_counts_bind(meshcoll_request_t *r, const meshcoll_args_t *a, uint32_t number)
+/* `e->run` is prepared. */
+static int begin(mc_exchange_t *e)
 {
-    meshcoll_t *const h = r->mesh;
+    mc_run_t *const r = e->of, *const x = e->run;
+    if (r->executor.held) /* its call is compared */
+        mc_executor_hold(&x->executor);
+    r->exchange = e;
+    mc_executor_unbind(&r->executor);
+    const int status = mc_request_start(&x->head);
+    if (status && x->task) {
+        r->exchange = NULL;
+        close(x->head.mesh, e);
+    }
+    if (status)
+        mc_request_drop(&x->head);
+    return status;
+}
+
+int mc_counts_bind(mc_run_t *r, const meshcoll_args_t *a, uint32_t number)
+{
+    meshcoll_t *const h = r->head.mesh;
     mc_strategy_t once = r->choice.strategy;
     mc_exchange_t *e = NULL;
-    meshcoll_request_t *x;
     once.segments = 1;
     if (goes_straight(&once) || !r->plan)
         return bind(r, a, NULL);
@@ -212,33 +220,29 @@ int mc_counts_bind(meshcoll_request_t *r, const meshcoll_args_t *a, uint32_t num
     if (status)
         return status;
     e->of = r;
-    status = prepare(h, &once, number, e, &x);
+    status = prepare(h, e->counts, (mc_own_call_t){.strategy = &once, .number = number}, e, a->root,
+                     &e->run);
     if (status) {
         close(h, e);
         return status;
     }
-    x->exchange = r->exchange = e;
-    x->kind = &exchange_kind;
-    mc_executor_unbind(&r->executor);
-    if (!x->running)
-        exchanged(x);
-    return mc_failure_check(h);
+    return begin(e);
 }
 
-void mc_counts_checked(const meshcoll_request_t *r)
+void mc_counts_checked(const mc_run_t *r)
 {
-    meshcoll_request_t *const x = r->exchange->run;
+    mc_run_t *const x = r->exchange->run;
     mc_executor_let_go(&x->executor);
-    if (!r->why)
+    if (!r->head.why)
         return;
-    x->why = "its call was not made";
-    mc_executor_fail(&x->executor, r->status_of_check);
+    x->head.why = "its call was not made";
+    mc_executor_fail(&x->executor, r->executor.status);
 }
 
 /* Waiting ----------------------------------------------------------------------------------------- */
 
 /* Copies what the exchange left in SCRATCH. */
-static int copy_passing(const meshcoll_request_t *x, mc_forwarded_t **forwarded)
+static int copy_passing(const mc_run_t *x, mc_forwarded_t **forwarded)
 {
     const mc_binding_t *const b = &x->binding;
     const size_t *const before = b->blocks[MC_SCRATCH].before;
@@ -258,32 +262,25 @@ static int copy_passing(const meshcoll_request_t *x, mc_forwarded_t **forwarded)
 }
 
 /* `counts` has this rank's, and then those of the blocks that it receives. */
-static int exchange(meshcoll_t *h, const meshcoll_args_t *a, const mc_strategy_t *strategy,
-                    uint32_t number, const mc_workspace_t *counts, mc_forwarded_t **forwarded)
+static int exchange(meshcoll_t *h, const meshcoll_args_t *a, const mc_own_call_t *call,
+                    const mc_workspace_t *counts, mc_forwarded_t **forwarded)
 {
-    const meshcoll_args_t args = args_of(counts, a->root);
-    meshcoll_request_t *x;
-    int status = mc_cache_prepare(h, &args, strategy, number, &x);
+    mc_run_t *x;
+    int status = prepare(h, counts, *call, NULL, a->root, &x);
     if (status)
         return status;
-    status = check_once(x->plan);
-    if (!status)
-        status = mc_cache_bind(x, &args, NULL);
-    if (!status)
-        clear(&x->binding);
-    if (!status)
-        status = mc_request_start(x);
+    status = mc_request_start(&x->head);
     if (status) {
-        mc_request_drop(x);
+        mc_request_drop(&x->head);
         return status;
     }
-    status = mc_request_await(x);
+    status = mc_request_await(&x->head);
     if (!status)
         status = check_expected(h, a, (const size_t *)(const void *)counts->base);
     if (!status)
         status = copy_passing(x, forwarded);
-    const int told = mc_request_tell(x);
-    return status ? status : told;
+    const int ran = mc_request_complete(&x->head);
+    return status ? status : ran;
 }
 
 int mc_counts_learn(meshcoll_t *h, const meshcoll_args_t *a, const mc_strategy_t *strategy,
@@ -301,7 +298,8 @@ int mc_counts_learn(meshcoll_t *h, const meshcoll_args_t *a, const mc_strategy_t
     int status = counts ? mc_workspace_reserve(counts, bytes) : MESHCOLL_ERR_NO_MEMORY;
     if (!status) {
         memcpy(counts->base, a->in_counts, bytes);
-        status = exchange(h, a, &once, number, counts, &made);
+        status =
+            exchange(h, a, &(mc_own_call_t){.strategy = &once, .number = number}, counts, &made);
     }
     if (counts)
         mc_return_memory(h, counts);

@@ -3,15 +3,15 @@
  * unknown there. The counts are sent first, by the same strategy, as an alltoall of one element per
  * block: the chunk of SCRATCH in which a block will be then holds its count.
  */
-#ifndef MC_RUNTIME_PASSING_H
-#define MC_RUNTIME_PASSING_H
+#ifndef MC_CALL_COUNTS_H
+#define MC_CALL_COUNTS_H
 
-#include "runtime/handle/request.h"
+#include "runtime/handle/run.h"
 
 /* Binds a request to an alltoallv: at once where blocks are sent directly, else when the exchange
  * of counts that it begins is complete. Until then a run of the request is pending. If the counts
  * of two ranks differ, the mesh fails. `number` is from mc_next_call. Collective. */
-int mc_counts_bind(meshcoll_request_t *r, const meshcoll_args_t *a, uint32_t number);
+int mc_counts_bind(mc_run_t *r, const meshcoll_args_t *a, uint32_t number);
 /* Exchanges the counts of an alltoallv whose blocks pass through other ranks by a strategy, and waits for that:
  * *forwarded is the caller's to free(). NULL: blocks are sent directly. ERR_STRATEGY on all ranks alike;
  * ERR_INVALID_ARG where the counts of two ranks differ. `number` as above. Collective. */
@@ -19,6 +19,6 @@ int mc_counts_learn(meshcoll_t *h, const meshcoll_args_t *a, const mc_strategy_t
                     uint32_t number, mc_forwarded_t **forwarded);
 /* Begins the exchange that was held while the call of `r` was compared (check.h), or ends it where ranks
  * disagree. */
-void mc_counts_checked(const meshcoll_request_t *r);
+void mc_counts_checked(const mc_run_t *r);
 
 #endif

@@ -14,6 +14,7 @@
 #include "runtime/call/args.h"
 #include "runtime/call/cache.h"
 #include "runtime/call/numbers.h"
+#include "runtime/call/request.h"
 #include "runtime/progress/callback.h"
 #include "runtime/progress/failure.h"
 #include "runtime/progress/threads.h"
@@ -310,8 +311,9 @@ static int pack(meshcoll_t *h, uint32_t first, mc_call_args_t *packed)
 static void unpack(const meshcoll_t *h, uint32_t first, const meshcoll_request_t *r)
 {
     const meshcoll_args_t *const a = &h->group->member[first].asked.args;
-    if (r->staging && !is_roots(h, a, mc_moves[a->collective].to))
-        copy_blocks(h->group, first, r->operands.out, out_blocks(h, a), FROM_STAGING);
+    const mc_run_t *const run = mc_run_of(r);
+    if (run->staging && !is_roots(h, a, mc_moves[a->collective].to))
+        copy_blocks(h->group, first, run->operands.out, out_blocks(h, a), FROM_STAGING);
 }
 
 /* Ending ----------------------------------------------------------------------------------------- */

@@ -2,7 +2,7 @@
 
 #include "compose/algorithms/placement.h"
 #include "compose/planner/planner.h"
-#include "runtime/call/numbers.h"
+#include "runtime/call/request.h"
 #include "runtime/connect/connections.h"
 #include "runtime/progress/busy.h"
 #include "runtime/progress/failure.h"
@@ -45,102 +45,106 @@ static int choose(const meshcoll_t *h, mc_ranked_t *best)
     return mc_planner_best(MESHCOLL_ALLREDUCE, &h->mesh, &h->links, &query, best);
 }
 
-/* It returns to the handle, for the next epoch. */
-static void release(meshcoll_request_t *x)
+/* Of a lead. */
+typedef struct {
+    mc_run_t run;    /* first */
+    mc_lead_t *lead; /* which may outlive the request; NULL: it does not run */
+    uint32_t epoch;
+    uint32_t settles;     /* up to which call */
+    int64_t compared[2];  /* a hash of the calls made and refused, and its complement */
+    mc_list_node_t spare; /* in the mesh's list */
+} barrier_t;
+
+static barrier_t *spare_barrier(const mc_list_node_t *n)
 {
-    x->released = false;
-    if (!x->mesh) {
-        mc_request_destroy(x);
-        return;
-    }
-    x->barrier->next = x->mesh->spare_barrier;
-    x->mesh->spare_barrier = x;
+    return n ? (barrier_t *)((char *)n - offsetof(barrier_t, spare)) : NULL;
 }
 
-static void leave(mc_lead_t *l)
+/* It returns to the mesh, for the next epoch. */
+static void release(meshcoll_request_t *r)
 {
-    if (--l->n_barriers == 0 && l->dropped)
-        mc_lead_free(l);
+    if (r->mesh)
+        mc_list_append(&r->mesh->barriers, &((barrier_t *)r)->spare);
+    else
+        mc_run_destroy(r);
 }
 
-static int compare_calls(meshcoll_request_t *x)
+static int conclude(barrier_t *x)
 {
-    if (mc_lead_differs(x->barrier->compared))
-        return mc_failure_differs(x->mesh, x->barrier->lead);
-    mc_refusals_settle(&x->barrier->lead->refused, x->barrier->settles);
+    mc_lead_t *const l = x->lead;
+    if (mc_lead_differs(x->compared))
+        return mc_failure_differs(x->run.head.mesh, l);
+    mc_refusals_settle(&l->refused, x->settles);
+    mc_lead_reach(l, x->epoch);
+    mc_busy_reached(&l->waiting);
     return MESHCOLL_OK;
 }
 
 /* A barrier is complete, or the mesh has failed or is closed. */
-static void synced(meshcoll_request_t *x)
+static int finish(meshcoll_request_t *r)
 {
-    mc_lead_t *const l = x->barrier->lead;
-    if (x->status == MESHCOLL_OK) {
-        mc_lead_reach(l, x->barrier->epoch);
-        mc_busy_reached(&l->waiting);
-    }
-    x->barrier->lead = NULL;
-    leave(l);
-    if (!x->mesh) { /* its closing releases it */
-        x->running = false;
-        return;
-    }
-    x->mesh->n_barriers--;
-    mc_request_finish(x);
+    barrier_t *const x = (barrier_t *)r;
+    mc_lead_t *const l = x->lead;
+    const int status = r->status ? r->status : conclude(x);
+    x->lead = NULL;
+    if (--l->n_barriers == 0 && l->dropped)
+        mc_lead_free(l);
+    if (r->mesh)
+        r->mesh->n_barriers--;
+    return status;
 }
 
-static const mc_request_kind_t barrier_kind = {
-    .end = compare_calls, .finish = synced, .release = release, .internal = true};
+static const mc_request_kind_t barrier_kind = {.bytes = sizeof(barrier_t),
+                                               .is_internal = true,
+                                               .waits = MC_WAIT_LEAD,
+                                               MC_RUN,
+                                               .finish = finish,
+                                               .release = release};
 
-static int bind(meshcoll_request_t *x)
+bool mc_lead_is_unawaited(const meshcoll_request_t *r)
 {
-    int64_t *const compared = x->barrier->compared;
-    const mc_operands_t operands = {.in = compared,
-                                    .out = compared,
-                                    .count = MC_COUNT(x->barrier->compared),
-                                    .datatype = MESHCOLL_INT64,
-                                    .op = MESHCOLL_MAX};
-    return mc_request_bind(x, &operands);
+    return r->kind == &barrier_kind && !((const barrier_t *)r)->lead->blocked;
 }
 
-/* It is no part of what MESHCOLL_EXPLAIN reports, and has memory of its own, so that the requests of
- * calls keep theirs. */
-static int create(meshcoll_t *h, meshcoll_request_t **barrier)
+static int prepare(barrier_t *x, const meshcoll_args_t *args)
 {
-    meshcoll_request_t *x;
+    mc_operands_t operands = mc_operands_of(args);
+    const int status = mc_run_plan(&x->run, args);
+    operands.in = operands.out = x->compared;
+    x->run.workspace = &x->run.own;
+    return status ? status : mc_run_bind(&x->run, &operands);
+}
+
+/* It has memory of its own, so that the requests of calls keep theirs. */
+static int create(meshcoll_t *h, barrier_t **barrier)
+{
+    mc_run_t *x;
     const meshcoll_args_t args = {.size = sizeof args,
                                   .collective = MESHCOLL_ALLREDUCE,
-                                  .count = MC_COUNT(x->barrier->compared),
+                                  .count = MC_COUNT((*barrier)->compared),
                                   .datatype = MESHCOLL_INT64,
                                   .op = MESHCOLL_MAX};
     mc_ranked_t best;
     int status = choose(h, &best);
+    if (!status)
+        status = mc_run_make(h, &barrier_kind, &args, &best, &x);
     if (status)
         return status;
-    const mc_hooks_t hooks = h->hooks;
-    h->hooks.made = NULL;
-    status = mc_request_create(h, &args, &best, &x);
-    h->hooks = hooks;
+    status = prepare((barrier_t *)x, &args);
     if (status)
-        return status;
-    x->workspace = &x->own;
-    x->kind = &barrier_kind;
-    x->barrier = calloc(1, sizeof *x->barrier);
-    status = x->barrier ? bind(x) : mc_fail_memory("a barrier");
-    if (status) {
-        mc_request_destroy(x);
-        return status;
-    }
-    *barrier = x;
-    return MESHCOLL_OK;
+        mc_run_destroy(&x->head);
+    else
+        *barrier = (barrier_t *)x;
+    return status;
 }
 
-static int take(meshcoll_t *h, meshcoll_request_t **barrier)
+static int take(meshcoll_t *h, barrier_t **barrier)
 {
-    if (!h->spare_barrier)
+    barrier_t *const spare = spare_barrier(h->barriers.first);
+    if (!spare)
         return create(h, barrier);
-    *barrier = h->spare_barrier;
-    h->spare_barrier = (*barrier)->barrier->next;
+    mc_list_remove(&spare->spare);
+    *barrier = spare;
     return MESHCOLL_OK;
 }
 
@@ -148,23 +152,21 @@ static int take(meshcoll_t *h, meshcoll_request_t **barrier)
  * wait for each other too. */
 static int begin(meshcoll_t *h, mc_lead_t *l, uint32_t epoch)
 {
-    meshcoll_request_t *x;
-    int status = take(h, &x);
+    barrier_t *x;
+    const int status = take(h, &x);
     if (status)
         return status;
-    x->barrier->lead = l;
-    x->barrier->epoch = epoch;
-    x->barrier->settles = mc_refusals_tell(&l->refused, mc_failure_made(h, l));
-    mc_lead_compare(l, x->barrier->compared);
-    x->operation = l->first_number + epoch % l->n_numbers;
-    mc_executor_await(&x->executor, &l->synced, l->n_numbers > 1 ? epoch - 1 : epoch, &l->waiting);
+    x->lead = l;
+    x->epoch = epoch;
+    x->settles = mc_refusals_begin(&l->refused, mc_failure_made(h, l));
+    mc_lead_compare(l, x->compared);
+    x->run.head.number = l->first_number + epoch % l->n_numbers;
+    mc_executor_await(&x->run.executor, &l->synced, l->n_numbers > 1 ? epoch - 1 : epoch,
+                      &l->waiting);
     l->n_barriers++;
     h->n_barriers++;
-    x->released = true; /* nobody waits for it */
-    status = mc_request_start(x);
-    if (!status && !x->running)
-        synced(x);
-    return status;
+    x->run.head.released = true; /* nobody waits for it */
+    return mc_request_start(&x->run.head);
 }
 
 /* Counting ------------------------------------------------------------------------------------------ */
@@ -176,8 +178,8 @@ static bool is_old_running(const meshcoll_t *h)
     bool found = false;
     for (const meshcoll_request_t *r = mc_request_in_flight(h->job->requests.running.first);
          r && !found; r = mc_request_next(r))
-        found = r->mesh == h && r->plan && r->operation < MC_CALL_NUMBERS &&
-                (next - 1 - r->operation) % MC_CALL_NUMBERS >= MC_CALL_NUMBERS / 2;
+        found = r->mesh == h && r->kind->is_run && r->number < MC_CALL_NUMBERS &&
+                (next - 1 - r->number) % MC_CALL_NUMBERS >= MC_CALL_NUMBERS / 2;
     return found;
 }
 
@@ -193,7 +195,7 @@ static void await_old(meshcoll_t *h)
 }
 
 /* A failure ends the mesh, which the start of the run then reports. */
-void mc_lead_throttle(meshcoll_t *h, mc_lead_t *l, int64_t bytes, meshcoll_request_t *r)
+void mc_lead_throttle(meshcoll_t *h, mc_lead_t *l, int64_t bytes, mc_run_t *r)
 {
     const uint32_t before = l->epoch;
     const bool refused = mc_lead_is_refused(l);
@@ -248,21 +250,24 @@ void mc_lead_open(meshcoll_t *h)
     h->lead = fresh(h, MC_FIRST_BARRIER, MC_BARRIER_NUMBERS);
 }
 
-int mc_lead_persistent(meshcoll_request_t *r, const meshcoll_args_t *a)
+int mc_lead_persistent(mc_persistent_t *r, const meshcoll_args_t *a)
 {
-    r->own_lead = malloc(sizeof *r->own_lead);
-    if (!r->own_lead)
+    const meshcoll_t *const h = r->run.head.mesh;
+    r->lead = malloc(sizeof *r->lead);
+    if (!r->lead)
         return mc_fail_memory("a persistent request");
-    *r->own_lead = fresh(r->mesh, r->operation + MC_PERSISTENT_NUMBERS, 1);
-    r->bytes = mc_lead_bytes(r->mesh, a);
+    *r->lead = fresh(h, r->run.head.number + MC_PERSISTENT_NUMBERS, 1);
+    r->bytes = mc_lead_bytes(h, a);
     return MESHCOLL_OK;
 }
 
-void mc_lead_close(meshcoll_t *h)
+void mc_lead_drop(mc_persistent_t *r)
 {
-    mc_refusals_free(&h->lead.refused);
-    for (meshcoll_request_t *x; (x = h->spare_barrier);) {
-        h->spare_barrier = x->barrier->next;
-        mc_request_destroy(x);
-    }
+    mc_lead_t *const l = r->lead;
+    if (l && l->refused.n > 0 && r->run.head.mesh)
+        r->run.head.mesh->keeps_context = true;
+    if (l && l->n_barriers > 0)
+        l->dropped = true; /* the last of them frees it */
+    else
+        mc_lead_free(l);
 }

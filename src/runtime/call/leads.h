@@ -1,21 +1,21 @@
 /* Counting calls into the leads of handle/lead.h, and their barriers. The caller holds the mesh's
  * lock. */
-#ifndef MC_REQUEST_LEADS_H
-#define MC_REQUEST_LEADS_H
+#ifndef MC_CALL_LEADS_H
+#define MC_CALL_LEADS_H
 
 #include "runtime/call/numbers.h"
-#include "runtime/call/request.h"
+#include "runtime/call/run.h"
 
 /* Prepares the lead of the calls of a mesh. */
 void mc_lead_open(meshcoll_t *h);
 /* Returns what a call counts: its bytes on all ranks, as far as every rank knows them. */
 int64_t mc_lead_bytes(const meshcoll_t *h, const meshcoll_args_t *a);
 /* For a call that begins an epoch, or whose epoch has to wait: where a count leaves less than nothing. */
-void mc_lead_throttle(meshcoll_t *h, mc_lead_t *lead, int64_t bytes, meshcoll_request_t *r);
+void mc_lead_throttle(meshcoll_t *h, mc_lead_t *lead, int64_t bytes, mc_run_t *r);
 /* Counts a call of that number and digest. `r` serves it, and its run waits if need be; NULL: it has no elements, and
  * nothing runs. */
 static inline void mc_lead_count_call(meshcoll_t *h, int64_t bytes, uint32_t number,
-                                      uint32_t digest, meshcoll_request_t *r)
+                                      uint32_t digest, mc_run_t *r)
 {
     const uint64_t n_calls = atomic_load_explicit(&h->n_calls, memory_order_relaxed);
     atomic_store_explicit(&h->made[number % MC_MADE_CALLS],
@@ -24,9 +24,9 @@ static inline void mc_lead_count_call(meshcoll_t *h, int64_t bytes, uint32_t num
     if ((h->lead.left -= bytes) < 0)
         mc_lead_throttle(h, &h->lead, bytes, r);
 }
-static inline void mc_lead_call(meshcoll_t *h, int64_t bytes, meshcoll_request_t *r)
+static inline void mc_lead_call(meshcoll_t *h, int64_t bytes, mc_run_t *r)
 {
-    mc_lead_count_call(h, bytes, r->operation, r->executor.digest, r);
+    mc_lead_count_call(h, bytes, r->head.number, r->executor.digest, r);
 }
 
 /* Waits until all ranks have told that they were refused the same calls, if this one was refused any: for calls that
@@ -51,9 +51,11 @@ static inline int mc_call_refused(meshcoll_t *h, const mc_refused_t *refused, in
 }
 
 /* Gives a persistent request a lead of its own. */
-int mc_lead_persistent(meshcoll_request_t *r, const meshcoll_args_t *a);
+int mc_lead_persistent(mc_persistent_t *r, const meshcoll_args_t *a);
 
-/* Before a handle is freed: frees its barriers that run no more. */
-void mc_lead_close(meshcoll_t *h);
+/* Of a persistent request that goes: its barriers may still run. */
+void mc_lead_drop(mc_persistent_t *r);
+/* Is a running request the barrier of a lead, for which no run waits? */
+bool mc_lead_is_unawaited(const meshcoll_request_t *r);
 
 #endif

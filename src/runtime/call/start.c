@@ -5,28 +5,29 @@
 #include "runtime/call/counts.h"
 #include "runtime/call/leads.h"
 #include "runtime/call/numbers.h"
+#include "runtime/call/request.h"
 #include "runtime/handle/digest.h"
 #include "runtime/progress/callback.h"
 #include "runtime/progress/failure.h"
 
 /* Binds a request to a call's arguments, and for an alltoallv to the sizes of the blocks that pass
  * this rank. */
-static int bind(const mc_call_args_t *asked, meshcoll_request_t *r)
+static int bind(const mc_call_args_t *asked, mc_run_t *r)
 {
     const meshcoll_args_t *const a = &asked->args;
     return a->in_counts ? mc_counts_bind(r, a, asked->number.counts) : mc_cache_bind(r, a, NULL);
 }
 
 /* Starts a request whose binding returned `status`. */
-static int start(meshcoll_request_t *r, int status, meshcoll_request_t **request)
+static int start(mc_run_t *r, int status, meshcoll_request_t **request)
 {
     if (!status)
-        status = mc_request_start(r);
+        status = mc_request_start(&r->head);
     if (status) {
-        mc_request_drop(r);
+        mc_request_drop(&r->head);
         return status;
     }
-    *request = r;
+    *request = &r->head;
     return MESHCOLL_OK;
 }
 
@@ -40,29 +41,31 @@ static uint64_t kind_of(const meshcoll_t *h, const mc_call_args_t *asked)
 }
 
 /* Moves the binding to the call's buffers, and to another workspace. */
-__attribute__((noinline)) static int move(meshcoll_request_t *r, const meshcoll_args_t *given)
+__attribute__((noinline)) static int move(mc_cached_t *c, const meshcoll_args_t *given)
 {
-    const int status = r->workspace || r->needs == 0 ? mc_request_move(r, given->in, given->out)
+    mc_run_t *const r = &c->run;
+    const int status = r->workspace || r->needs == 0 ? mc_run_move(r, given->in, given->out)
                                                      : MESHCOLL_ERR_NO_MEMORY;
     if (status) { /* the request has no binding then */
-        r->cached.kind = MC_KIND_ONCE;
-        return mc_lead_refused(r->mesh, r->operation, false, status);
+        c->kind = MC_KIND_ONCE;
+        return mc_lead_refused(r->head.mesh, r->head.number, false, status);
     }
-    r->cached.in = given->in;
-    r->cached.out = given->out;
+    c->in = given->in;
+    c->out = given->out;
     return MESHCOLL_OK;
 }
 
-int mc_call_start_bound(meshcoll_t *h, meshcoll_request_t *r, const meshcoll_args_t *given,
+int mc_call_start_bound(meshcoll_t *h, mc_cached_t *c, const meshcoll_args_t *given,
                         meshcoll_request_t **request)
 {
-    mc_cache_take(h, r, mc_next_call(h));
-    mc_lead_call(h, r->cached.bytes, r);
+    mc_run_t *const r = &c->run;
+    mc_cache_take(h, c, mc_next_call(h));
+    mc_lead_call(h, c->bytes, r);
     if (r->needs > 0)
         r->workspace = mc_take_memory(h);
-    const bool stays = r->cached.in == given->in && r->cached.out == given->out &&
-                       (r->needs == 0 || (r->workspace && mc_request_stays(r)));
-    return start(r, stays ? MESHCOLL_OK : move(r, given), request);
+    const bool stays = c->in == given->in && c->out == given->out &&
+                       (r->needs == 0 || (r->workspace && mc_run_stays(r)));
+    return start(r, stays ? MESHCOLL_OK : move(c, given), request);
 }
 
 int mc_call_start(meshcoll_t *h, const mc_call_args_t *asked, meshcoll_request_t **request)
@@ -70,14 +73,14 @@ int mc_call_start(meshcoll_t *h, const mc_call_args_t *asked, meshcoll_request_t
     const meshcoll_args_t *const a = &asked->args;
     const uint64_t kind = kind_of(h, asked);
     mc_choice_entry_t choice;
-    meshcoll_request_t *r;
+    mc_cached_t *c;
     mc_description_t call = {
         .args = a, .number = asked->number.own, .is_barrier = asked->is_barrier};
     int status = mc_cache_look(h, a, asked->is_barrier, &choice);
     if (!status) {
         call.strategy = &choice.best.strategy;
         h->making = &call;
-        status = mc_cache_serve(h, a, &choice, kind != MC_KIND_ONCE, asked->number.own, &r);
+        status = mc_cache_serve(h, a, &choice, kind != MC_KIND_ONCE, asked->number.own, &c);
         h->making = NULL;
     }
     if (status) {
@@ -85,33 +88,43 @@ int mc_call_start(meshcoll_t *h, const mc_call_args_t *asked, meshcoll_request_t
             mc_return_memory(h, asked->staging);
         return mc_call_refused(h, &(mc_refused_t){asked->number, false, false}, status);
     }
+    mc_run_t *const r = &c->run;
     r->staging = asked->staging;
-    mc_request_sign(r, mc_digest_of(h, a, asked->is_barrier));
+    mc_run_sign(r, mc_digest_of(h, a, asked->is_barrier));
     if (!h->checks) /* the comparison bounds the lead, and calls that it ends count differently */
         mc_lead_call(h, mc_lead_bytes(h, a), r);
     if (h->hooks.compare)
         status = h->hooks.compare(r, &call, asked->number.check);
-    if (!status && !r->why)
+    if (!status && !r->head.why)
         status = bind(asked, r);
     if (status)
         status = mc_lead_refused(h, asked->number.own, false, status);
     else if (kind != MC_KIND_ONCE)
-        mc_cache_note(r, asked->given, kind, mc_lead_bytes(h, a));
+        mc_cache_note(c, asked->given, kind, mc_lead_bytes(h, a));
     return start(r, status, request);
 }
 
 /* Persistent requests ----------------------------------------------------------------------------- */
 
-static int bind_own(meshcoll_request_t *r, const meshcoll_args_t *a, uint32_t counts)
+static void release(meshcoll_request_t *r)
+{
+    mc_lead_drop(mc_persistent_of(r));
+    mc_run_destroy(r);
+}
+
+const mc_request_kind_t mc_persistent_kind = {
+    .bytes = sizeof(mc_persistent_t), MC_RUN, .release = release};
+
+static int bind_own(mc_run_t *r, const meshcoll_args_t *a, uint32_t counts)
 {
     mc_operands_t operands = mc_operands_of(a);
     if (!r->plan)
         return MESHCOLL_OK;
     if (a->in_counts)
         return mc_counts_bind(r, a, counts);
-    int status = mc_args_own_counts(r->mesh, a, &operands);
+    int status = mc_args_own_counts(r->head.mesh, a, &operands);
     if (!status)
-        status = mc_request_bind(r, &operands);
+        status = mc_run_bind(r, &operands);
     if (!status)
         mc_huge_pages(&r->executor);
     return status;
@@ -123,38 +136,58 @@ static int refuse(meshcoll_t *h, mc_numbers_t number, int status)
     return mc_call_refused(h, &(mc_refused_t){number, true, false}, status);
 }
 
-int mc_call_persist(meshcoll_t *h, const mc_call_args_t *asked, meshcoll_request_t **request)
+/* A request with its numbers, planned where it has elements. */
+static int make_own(meshcoll_t *h, const mc_request_kind_t *kind, const mc_call_args_t *asked,
+                    const mc_ranked_t *choice, mc_persistent_t **own)
 {
     const meshcoll_args_t *const a = &asked->args;
-    const bool is_barrier = asked->is_barrier;
+    mc_run_t *r;
+    int status = mc_run_make(h, kind, a, choice, &r);
+    if (status)
+        return status;
+    r->head.persistent = true;
+    r->head.number = asked->number.own;
+    r->workspace = &r->own;
+    mc_run_sign(r, mc_digest_of(h, a, asked->is_barrier));
+    *own = (mc_persistent_t *)r;
+    status = a->count > 0 ? mc_run_plan(r, a) : MESHCOLL_OK;
+    if (!status)
+        status = mc_lead_persistent(*own, a);
+    if (status)
+        mc_request_drop(&r->head);
+    return status;
+}
+
+int mc_call_persist(meshcoll_t *h, const mc_call_args_t *asked, const mc_request_kind_t *kind,
+                    meshcoll_request_t **request)
+{
+    const meshcoll_args_t *const a = &asked->args;
     const mc_numbers_t number = asked->number;
     mc_ranked_t best;
-    meshcoll_request_t *r;
-    int status = mc_cache_choose(h, a, is_barrier, &best);
+    mc_persistent_t *own;
+    int status = mc_cache_choose(h, a, asked->is_barrier, &best);
     if (status)
         return refuse(h, number, status);
-    const mc_description_t call = {
-        .args = a, .strategy = &best.strategy, .number = number.own, .is_barrier = is_barrier};
+    const mc_description_t call = {.args = a,
+                                   .strategy = &best.strategy,
+                                   .number = number.own,
+                                   .is_barrier = asked->is_barrier};
     h->making = &call;
-    status = mc_request_create(h, a, &best, &r);
+    status = make_own(h, kind, asked, &best, &own);
     h->making = NULL;
     if (status)
         return refuse(h, number, status);
-    r->persistent = true;
-    r->operation = number.own;
-    mc_request_sign(r, mc_digest_of(h, a, is_barrier));
-    r->workspace = &r->own;
-    status = mc_lead_persistent(r, a);
-    if (!status && h->hooks.compare)
+    mc_run_t *const r = &own->run;
+    if (h->hooks.compare)
         status = h->hooks.compare(r, &call, number.check);
-    if (!status && !r->why)
+    if (!status && !r->head.why)
         status = bind_own(r, a, number.counts);
     if (status) {
         status = mc_lead_refused(h, number.own, true, status);
-        mc_request_drop(r);
+        mc_request_drop(&r->head);
         return status;
     }
-    *request = r;
+    *request = &r->head;
     return MESHCOLL_OK;
 }
 
@@ -169,11 +202,7 @@ __attribute__((noinline)) static void notify_complete(meshcoll_request_t *r, int
  * would disagree on which starts are refused. */
 static int check_start(const meshcoll_request_t *r)
 {
-    if (r->program)
-        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                       "meshcoll_start: the request's buffers are device memory: start it by "
-                       "meshcoll_enqueue_request, in a stream");
-    if (r->kind->start && mc_callback_check("meshcoll_start of a request on device memory"))
+    if (r->kind->blocks && mc_callback_check("meshcoll_start of a request on device memory"))
         return MESHCOLL_ERR_INVALID_ARG;
     return r->active ? mc_fail(MESHCOLL_ERR_INVALID_ARG,
                                "meshcoll_start: the request was started before, "
@@ -181,25 +210,24 @@ static int check_start(const meshcoll_request_t *r)
                      : MESHCOLL_OK;
 }
 
-static int refuse_start(meshcoll_t *h, meshcoll_request_t *r, int status)
+static int refuse_start(meshcoll_request_t *r, int status)
 {
-    const int broken = mc_failure_check(h);
-    if (broken)
-        return broken;
-    return r->own_lead ? mc_failure_refused_start(r, status)
-                       : mc_failure_refused(h, r->operation, true, status);
+    const int broken = mc_failure_check(r->mesh);
+    return broken ? broken : mc_failure_refused_start(r, status);
 }
 
-static int start_own(meshcoll_t *h, meshcoll_request_t *r)
+static int start_own(meshcoll_request_t *r)
 {
-    mc_lead_t *const lead = r->own_lead; /* NULL: of a program, which is not started here */
-    if (lead)
-        lead->n_starts++;
+    const mc_persistent_t *const own = mc_persistent_of(r);
+    mc_lead_t *const lead = own->lead;
+    if (!lead) /* it is not started here, and says so */
+        return refuse_start(r, r->kind->start(r));
+    lead->n_starts++;
     const int status = check_start(r);
     if (status)
-        return refuse_start(h, r, status);
-    if ((lead->left -= r->bytes) < 0)
-        mc_lead_throttle(h, lead, r->bytes, r);
+        return refuse_start(r, status);
+    if ((lead->left -= own->bytes) < 0)
+        mc_lead_throttle(r->mesh, lead, own->bytes, mc_run_of(r));
     return mc_request_start(r);
 }
 
@@ -215,8 +243,8 @@ int meshcoll_start(meshcoll_request_t *request)
                        "meshcoll_init or, for example, meshcoll_allreduce_init");
     meshcoll_t *const h = request->mesh;
     mc_lock(h);
-    const int status = start_own(h, request);
-    if (request->callback)
+    const int status = start_own(request);
+    if (request->callback.function)
         notify_complete(request, status);
     return mc_leave(h, status);
 }

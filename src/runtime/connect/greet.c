@@ -41,12 +41,14 @@ struct greeting {
     greeting_t *next;
 };
 
-/* The greetings of a handle. A request without a plan progresses them, and fails if one fails; the
- * ports of its executor hold the flushes in flight. */
+/* The greetings of a handle. A request progresses them, and fails if one fails. */
 struct mc_greeter {
-    meshcoll_request_t request;
+    meshcoll_request_t request; /* first */
     mc_io_queue_t finished;
     greeting_t *first;
+    mc_port_t port[MC_MAX_DIMS]; /* of the flushes in flight */
+    uint32_t n_ports;
+    uint32_t idle_polls; /* without an event, while other requests ran */
 };
 
 /* Rounds ----------------------------------------------------------------------------------------- */
@@ -141,8 +143,7 @@ static bool mark_flushed(struct mc_greeter *greeter, const mc_transport_t *t)
 static int begin_flush(mc_job_t *job, mc_transport_t *t)
 {
     struct mc_greeter *const greeter = job->connections.greeter;
-    mc_executor_t *const x = &greeter->request.executor;
-    mc_port_t *const port = &x->port[x->n_ports]; /* at most one per transport */
+    mc_port_t *const port = &greeter->port[greeter->n_ports]; /* at most one per transport */
     int status = MESHCOLL_OK;
     if (!mark_flushed(greeter, t))
         return MESHCOLL_OK;
@@ -150,8 +151,8 @@ static int begin_flush(mc_job_t *job, mc_transport_t *t)
     if (t->ops->flush)
         status = t->ops->flush(t, true, &port->flush);
     if (status == MESHCOLL_IN_PROGRESS) {
-        x->n_ports++;
-        x->idle_polls = 0;
+        greeter->n_ports++;
+        greeter->idle_polls = 0;
         return MESHCOLL_OK;
     }
     return status ? status : complete(job, t);
@@ -165,32 +166,30 @@ static bool others_run(const mc_job_t *job)
 {
     for (const meshcoll_request_t *r = mc_request_in_flight(job->requests.running.first); r;
          r = mc_request_next(r)) {
-        const mc_run_state_t state = r->executor.state;
-        if (r != &job->connections.greeter->request &&
-            (state == MC_PENDING || state == MC_RUNNING || state == MC_FLUSHING))
+        if (r != &job->connections.greeter->request && r->kind->advance)
             return true;
     }
     return false;
 }
 
 /* Polls the flushes. If no other request runs, a flush is never dropped. */
-static int poll_flushes(mc_job_t *job)
+static int poll_flushes(mc_job_t *job, uint32_t events)
 {
-    mc_executor_t *const x = &job->connections.greeter->request.executor;
-    if (x->n_ports > 0 && !others_run(job))
-        x->idle_polls = 0;
-    const bool given_up = x->idle_polls > x->polls_awake + MC_FLUSH_SLEEPS;
-    for (uint32_t p = 0; p < x->n_ports;) {
-        mc_port_t *const port = &x->port[p];
+    struct mc_greeter *const g = job->connections.greeter;
+    const uint32_t most = mc_wait_polls(job) + mc_wait_yields(job) + MC_FLUSH_SLEEPS;
+    if (g->n_ports > 0)
+        g->idle_polls = others_run(job) ? g->idle_polls + (events == 0) : 0;
+    for (uint32_t p = 0; p < g->n_ports;) {
+        mc_port_t *const port = &g->port[p];
         mc_transport_t *const t = port->transport;
         int status = t->ops->flushed(t, port->flush);
-        if (status == MESHCOLL_IN_PROGRESS && !given_up) {
+        if (status == MESHCOLL_IN_PROGRESS && g->idle_polls <= most) {
             p++;
             continue;
         }
         if (status == MESHCOLL_IN_PROGRESS)
             t->ops->drop_flush(t, port->flush);
-        *port = x->port[--x->n_ports];
+        *port = g->port[--g->n_ports];
         if (status >= 0)
             status = complete(job, t);
         if (status)
@@ -199,10 +198,10 @@ static int poll_flushes(mc_job_t *job)
     return MESHCOLL_OK;
 }
 
-static bool is_flushing(const mc_executor_t *x, const mc_transport_t *t)
+static bool is_flushing(const struct mc_greeter *g, const mc_transport_t *t)
 {
-    for (uint32_t p = 0; p < x->n_ports; p++)
-        if (x->port[p].transport == t)
+    for (uint32_t p = 0; p < g->n_ports; p++)
+        if (g->port[p].transport == t)
             return true;
     return false;
 }
@@ -211,19 +210,19 @@ static int begin_flushes(mc_job_t *job)
 {
     int status = MESHCOLL_OK;
     for (int32_t i = 0; i < job->connections.n_polled && !status; i++)
-        if (!is_flushing(&job->connections.greeter->request.executor, job->connections.polled[i]))
+        if (!is_flushing(job->connections.greeter, job->connections.polled[i]))
             status = begin_flush(job, job->connections.polled[i]);
     return status;
 }
 
 /* Greeting --------------------------------------------------------------------------------------- */
 
-static int advance(meshcoll_request_t *r)
+static int advance(meshcoll_request_t *r, uint32_t events)
 {
     mc_job_t *const job = r->mesh->job;
     int status = process_messages(job);
     if (!status)
-        status = poll_flushes(job);
+        status = poll_flushes(job, events);
     if (!status)
         status = begin_flushes(job);
     if (status)
@@ -231,7 +230,18 @@ static int advance(meshcoll_request_t *r)
     return job->connections.greeter->first ? MESHCOLL_IN_PROGRESS : MESHCOLL_OK;
 }
 
-static const mc_request_kind_t kind = {.advance = advance};
+static void cancel(meshcoll_request_t *r, int status)
+{
+    struct mc_greeter *const g = r->mesh->job->connections.greeter;
+    (void)status;
+    while (g->n_ports > 0) {
+        const mc_port_t *const port = &g->port[--g->n_ports];
+        port->transport->ops->drop_flush(port->transport, port->flush);
+    }
+}
+
+static const mc_request_kind_t kind = {
+    .bytes = sizeof(struct mc_greeter), .advance = advance, .cancel = cancel};
 
 static int open_greeter(meshcoll_t *h)
 {
@@ -242,7 +252,6 @@ static int open_greeter(meshcoll_t *h)
     meshcoll_request_t *const r = &job->connections.greeter->request;
     r->mesh = h;
     r->kind = &kind;
-    r->executor.state = MC_PENDING;
     return MESHCOLL_OK;
 }
 

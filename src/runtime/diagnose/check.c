@@ -4,6 +4,7 @@
 #include "runtime/call/counts.h"
 #include "runtime/call/leads.h"
 #include "runtime/call/numbers.h"
+#include "runtime/call/request.h"
 #include "runtime/connect/connections.h"
 #include "runtime/progress/failure.h"
 #include "runtime/progress/wait.h"
@@ -15,8 +16,8 @@ enum { SENTENCE = 400, ELEMENTS = sizeof(mc_fingerprint_t) / sizeof(int64_t) };
 
 /* One comparison: for a request, which is held, or for a caller who waits until it has ended. */
 typedef struct mc_check {
-    meshcoll_request_t *of; /* NULL: none */
-    bool waited;            /* its caller frees it */
+    mc_run_t *of; /* NULL: none */
+    bool waited;  /* its caller frees it */
     bool ended;
     int status;
     mc_differ_t differ; /* of ERR_MISMATCH */
@@ -84,123 +85,115 @@ static int compare(mc_check_t *c, int32_t n)
 /* The held request --------------------------------------------------------------------------------- */
 
 /* What has no plan ends with the comparison: with the next poll. */
-static void end_unplanned(meshcoll_request_t *r, int status)
+static void end_unplanned(mc_run_t *r, int status)
 {
     r->executor.state = status ? MC_FAILED : MC_IDLE;
     r->executor.status = status;
-    if (!r->running)
-        return;
-    if (!status)
-        r->status = MESHCOLL_OK;
-    mc_ready_mark(&r->ready);
+    if (r->head.running)
+        mc_ready_mark(&r->head.ready);
 }
 
-static void let_go(meshcoll_request_t *r, const mc_check_t *c)
+static void let_go(mc_run_t *r, const mc_check_t *c)
 {
-    r->check = NULL;
-    r->status_of_check = c->status;
     if (!r->plan)
         end_unplanned(r, c->status);
     mc_executor_let_go(&r->executor);
     if (c->status) {
         free(r->mismatch);
         r->mismatch = strdup(c->why);
-        r->why = r->mismatch ? r->mismatch : meshcoll_status_string(c->status);
+        r->head.why = r->mismatch ? r->mismatch : meshcoll_status_string(c->status);
         if (r->plan)
             mc_executor_fail(&r->executor, c->status);
     }
     if (r->exchange)
         mc_counts_checked(r);
-    if (r->released && !r->running)
-        mc_request_drop(r);
+    if (r->head.released && !r->head.running)
+        mc_request_drop(&r->head);
 }
 
-/* All fingerprints are here, or the mesh has failed or is closed. */
-static void gathered(meshcoll_request_t *x)
+/* All fingerprints are here, or the mesh has failed or is closed. The mesh fails where ranks' operation numbers
+ * differ. */
+static int finish(meshcoll_request_t *x)
 {
     meshcoll_t *const h = x->mesh;
-    mc_check_t *const c = x->check;
-    c->status = x->status ? x->status : compare(c, h->mesh.size);
+    mc_check_t *const c = mc_run_of(x)->task;
+    const int ran = x->status;
+    int status = ran;
+    mc_run_of(x)->task = NULL;
+    c->status = ran ? ran : compare(c, h->mesh.size);
     c->ended = true;
-    x->check = NULL;
-    x->kind = &mc_call_kind;
-    x->released = true;
-    if (h && c->of && x->status == MESHCOLL_OK)
+    if (c->of && h && !ran)
         let_go(c->of, c);
     else if (c->of)
-        c->of->check = NULL;
-    if (h)
-        mc_request_finish(x);
-    else /* its closing releases it */
-        x->running = false;
-    if (h && c->status == MESHCOLL_ERR_MISMATCH && c->differ == MC_DIFFER_NUMBERS) {
-        (void)mc_fail(c->status, "%s", c->why);
-        mc_failure_break(h, c->status);
-    }
+        c->of->executor.held = false;
+    if (c->status == MESHCOLL_ERR_MISMATCH && !ran && c->differ == MC_DIFFER_NUMBERS)
+        status = mc_fail(c->status, "%s", c->why);
     if (!c->waited)
         free(c);
+    return status;
 }
 
-static const mc_request_kind_t gather_kind = {.finish = gathered, .internal = true};
+static const mc_request_kind_t gather_kind = {MC_CACHED_RUN, .is_internal = true, .finish = finish};
 
 /* Beginning ---------------------------------------------------------------------------------------- */
 
-static int prepare(meshcoll_t *h, mc_check_t *c, uint32_t number, meshcoll_request_t **gather)
+/* Where it fails it has freed the check. */
+static int start(meshcoll_t *h, mc_check_t *c, uint32_t number)
 {
     const meshcoll_args_t args = args_of(c);
     mc_strategy_t strategy;
-    meshcoll_request_t *x;
+    mc_run_t *x;
     int status = choose(h, &strategy);
     if (!status)
-        status = mc_cache_prepare(h, &args, &strategy, number, &x);
-    if (status)
-        return status;
-    status = mc_cache_bind(x, &args, NULL);
-    if (!status)
-        status = mc_request_start(x);
+        status = mc_cache_prepare(h,
+                                  &(mc_own_call_t){.args = &args,
+                                                   .strategy = &strategy,
+                                                   .number = number,
+                                                   .kind = &gather_kind,
+                                                   .task = c},
+                                  &x);
     if (status) {
-        mc_request_drop(x);
+        free(c);
         return status;
     }
-    *gather = x;
-    return MESHCOLL_OK;
+    const bool waited = c->waited;
+    status = mc_request_start(&x->head);
+    if (status && (x->task || waited))
+        free(c);
+    if (status)
+        mc_request_drop(&x->head);
+    return status;
 }
 
 /* Peers would wait for the fingerprint of a rank that cannot send it. */
-static int begin(meshcoll_t *h, meshcoll_request_t *of, const mc_fingerprint_t *f, uint32_t number,
+static int begin(meshcoll_t *h, mc_run_t *of, const mc_fingerprint_t *f, uint32_t number,
                  mc_check_t **check)
 {
     mc_check_t *const c = calloc(1, sizeof *c + (size_t)h->mesh.size * sizeof c->all[0]);
-    meshcoll_request_t *x;
     int status = c ? MESHCOLL_OK : mc_fail_memory("a comparison of calls");
     if (!status) {
         c->of = of;
         c->own = *f;
         c->waited = check != NULL;
-        status = prepare(h, c, number, &x);
+        if (check)
+            *check = c;
+        if (of)
+            mc_executor_hold(&of->executor);
+        status = start(h, c, number);
     }
     if (status) {
-        free(c);
+        if (of)
+            of->executor.held = false;
         mc_failure_break(h, status);
         return mc_fail(h->job->failure.status, "%s", h->job->failure.why);
     }
-    x->check = c;
-    x->kind = &gather_kind;
-    if (of) {
-        of->check = c;
-        mc_executor_hold(&of->executor);
-    }
-    if (check)
-        *check = c;
-    if (!x->running)
-        gathered(x);
     return MESHCOLL_OK;
 }
 
-int mc_check_call(meshcoll_request_t *r, const mc_description_t *call, uint32_t number)
+int mc_check_call(mc_run_t *r, const mc_description_t *call, uint32_t number)
 {
-    const mc_fingerprint_t f = mc_fingerprint_of(r->mesh, call);
-    return number ? begin(r->mesh, r, &f, number, NULL) : MESHCOLL_OK;
+    const mc_fingerprint_t f = mc_fingerprint_of(r->head.mesh, call);
+    return number ? begin(r->head.mesh, r, &f, number, NULL) : MESHCOLL_OK;
 }
 
 int mc_check_wait(meshcoll_t *h, const mc_fingerprint_t *f, uint32_t number, mc_differ_t *differ)

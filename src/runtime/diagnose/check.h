@@ -10,11 +10,11 @@
 
 #include "runtime/call/leads.h"
 #include "runtime/diagnose/fingerprint.h"
-#include "runtime/handle/request.h"
+#include "runtime/handle/run.h"
 
 /* The hooks of a mesh whose calls are compared (hooks.h). `number` is from mc_take_numbers; 0: the call is compared
  * with its group. Collective. If this fails otherwise than by ERR_MISMATCH, the mesh has failed. */
-int mc_check_call(meshcoll_request_t *r, const mc_description_t *call, uint32_t number);
+int mc_check_call(mc_run_t *r, const mc_description_t *call, uint32_t number);
 int mc_check_call_now(meshcoll_t *h, const mc_description_t *call, uint32_t number);
 int mc_check_refused(meshcoll_t *h, const mc_refused_t *refused, int status);
 

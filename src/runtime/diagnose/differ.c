@@ -4,7 +4,7 @@
 #include "runtime/diagnose/fingerprint.h"
 #include "runtime/diagnose/waits/describe.h"
 #include "runtime/diagnose/waits/limits.h"
-#include "runtime/handle/request.h"
+#include "runtime/handle/run.h"
 
 #include <string.h>
 
@@ -91,7 +91,7 @@ static int compare(const mc_job_t *job, const mc_waits_t *at, const mc_wait_t *o
 
 static bool runs(const meshcoll_request_t *r)
 {
-    return r->plan && r->executor.state == MC_RUNNING;
+    return r->kind->is_run && mc_run_of(r)->executor.state == MC_RUNNING;
 }
 
 int mc_differ_ask(const mc_job_t *job, int64_t now)
@@ -120,8 +120,8 @@ int mc_differ_ask(const mc_job_t *job, int64_t now)
 
 static bool finds_other(const mc_job_t *job, const meshcoll_request_t *r, uint64_t *other)
 {
-    const mc_executor_t *const x = &r->executor;
-    const uint64_t tag = mc_tag(0, r->operation, x->digest) | mc_tag_context(r->mesh->context);
+    const uint64_t tag =
+        mc_tag(0, r->number, mc_run_of(r)->executor.digest) | mc_tag_context(r->mesh->context);
     bool found = false;
     for (int32_t i = 0; i < job->connections.n_polled && !found; i++)
         found = job->connections.polled[i]->ops->differs &&

@@ -120,7 +120,7 @@ static mc_call_t head_of(const meshcoll_t *h, const meshcoll_args_t *a, bool equ
                        .aligned = aligned};
 }
 
-static mc_call_t head_of_request(const meshcoll_request_t *r, bool forced)
+static mc_call_t head_of_request(const mc_run_t *r, bool forced)
 {
     const meshcoll_args_t args = {.collective = r->collective,
                                   .root = r->root,
@@ -128,7 +128,7 @@ static mc_call_t head_of_request(const meshcoll_request_t *r, bool forced)
                                   .count = r->operands.count,
                                   .datatype = r->operands.datatype,
                                   .op = r->operands.op};
-    mc_call_t head = head_of(r->mesh, &args, !r->operands.out_counts, forced);
+    mc_call_t head = head_of(r->head.mesh, &args, !r->operands.out_counts, forced);
     head.strategy = r->choice.strategy;
     return head;
 }
@@ -176,11 +176,11 @@ static int find_call(mc_explain_t *e, const mc_call_t *head, mc_call_t **call)
     return e->n_calls < MC_EXPLAINED_CALLS ? add_call(e, head, call) : MESHCOLL_OK;
 }
 
-int mc_explain_bound(meshcoll_request_t *r)
+int mc_explain_bound(mc_run_t *r)
 {
     mc_watch_t *const watch = r->watch;
     const mc_call_t head = head_of_request(r, watch->forced);
-    return find_call(r->mesh->explain, &head, &watch->call);
+    return find_call(r->head.mesh->explain, &head, &watch->call);
 }
 
 int mc_explain_on_gpu(meshcoll_t *h, const meshcoll_args_t *args, const mc_strategy_t *strategy,
@@ -192,7 +192,7 @@ int mc_explain_on_gpu(meshcoll_t *h, const meshcoll_args_t *args, const mc_strat
     return find_call(h->explain, &head, call);
 }
 
-int mc_explain_made(meshcoll_request_t *r, const meshcoll_args_t *args)
+int mc_explain_made(mc_run_t *r, const meshcoll_args_t *args)
 {
     mc_watch_t *const watch = calloc(1, sizeof *watch);
     if (!watch)
@@ -208,22 +208,19 @@ int mc_explain_made(meshcoll_request_t *r, const meshcoll_args_t *args)
     return MESHCOLL_OK;
 }
 
-void mc_explain_binds(meshcoll_request_t *r, const meshcoll_args_t *args)
+void mc_explain_binds(mc_run_t *r, const meshcoll_args_t *args)
 {
     mc_watch_t *const watch = r->watch;
     if (watch->forced == (args->strategy != NULL))
         return;
     watch->forced = args->strategy;
-    mc_request_unbind(r); /* a different call */
+    mc_run_unbind(r); /* a different call */
 }
 
-/* On device memory it has no plan, and what is kept of it is a call. */
-void mc_explain_freed(meshcoll_request_t *r)
+void mc_explain_freed(mc_run_t *r)
 {
-    mc_watch_t *const watch = r->plan ? r->watch : NULL;
+    mc_watch_t *const watch = r->watch;
     r->watch = NULL;
-    if (!watch)
-        return;
     r->executor.timeline = NULL;
     mc_timeline_free(&watch->timeline);
     free(watch);
@@ -285,13 +282,13 @@ static double *add_run(mc_call_t *call, double seconds)
     return sample + 1;
 }
 
-void mc_explain_ran(meshcoll_request_t *r)
+void mc_explain_ran(mc_run_t *r)
 {
     mc_call_t *const call = ((const mc_watch_t *)r->watch)->call;
     /* the timeline of a benchmark, where it records the request too */
     const mc_timeline_t *const timeline = r->executor.timeline;
     if (!call) {
-        r->mesh->explain->n_left_out++;
+        r->head.mesh->explain->n_left_out++;
         return;
     }
     double *const phases = add_run(call, timeline->ended - timeline->started);

@@ -6,7 +6,7 @@
 #ifndef MC_DIAGNOSE_EXPLAIN_H
 #define MC_DIAGNOSE_EXPLAIN_H
 
-#include "runtime/handle/request.h"
+#include "runtime/handle/run.h"
 
 /* Medians are over the last runs of a call; further calls are only counted. */
 enum { MC_EXPLAINED_RUNS = 64, MC_EXPLAINED_CALLS = 512 };
@@ -59,11 +59,11 @@ int mc_explain_create(const mc_settings_t *settings, mc_explain_t **explain);
 void mc_explain_destroy(mc_explain_t *explain);
 
 /* The hooks of a mesh that records (hooks.h). */
-int mc_explain_made(meshcoll_request_t *r, const meshcoll_args_t *args);
-void mc_explain_binds(meshcoll_request_t *r, const meshcoll_args_t *args);
-int mc_explain_bound(meshcoll_request_t *r);
-void mc_explain_ran(meshcoll_request_t *r);
-void mc_explain_freed(meshcoll_request_t *r);
+int mc_explain_made(mc_run_t *r, const meshcoll_args_t *args);
+void mc_explain_binds(mc_run_t *r, const meshcoll_args_t *args);
+int mc_explain_bound(mc_run_t *r);
+void mc_explain_ran(mc_run_t *r);
+void mc_explain_freed(mc_run_t *r);
 int mc_explain_on_gpu(meshcoll_t *h, const meshcoll_args_t *args, const mc_strategy_t *strategy,
                       const mc_on_gpu_t *gpu, mc_call_t **call);
 void mc_explain_took(const meshcoll_t *h, mc_call_t *call, double seconds);

@@ -96,7 +96,7 @@ static int take_notes(round_t *r, int32_t *n_left)
         if (!t || t->request.running)
             continue;
         r->transfer[c] = NULL;
-        status = mc_request_tell(&t->request);
+        status = mc_request_complete(&t->request);
         if (!status)
             status = merge(r, c);
     }
@@ -134,7 +134,7 @@ static int send_note(const round_t *r, int32_t to)
     if (status)
         return status;
     mc_request_await(&t->request);
-    return mc_request_tell(&t->request);
+    return mc_request_complete(&t->request);
 }
 
 static int receive_parent(round_t *r)
@@ -145,7 +145,7 @@ static int receive_parent(round_t *r)
     if (status)
         return status;
     mc_request_await(&t->request);
-    status = mc_request_tell(&t->request);
+    status = mc_request_complete(&t->request);
     if (!status && (told.list != r->own.list || told.status == MESHCOLL_ERR_MISMATCH))
         status = fail_mismatch(r->a, up_of(r->a));
     if (!status)

@@ -21,8 +21,9 @@ enum {
     MC_CACHE_LOOKS = 16
 };
 
+struct mc_cached;
 typedef struct {
-    meshcoll_request_t *bucket[MC_CACHE_BUCKETS]; /* circles, from where to look; NULL: empty */
+    struct mc_cached *bucket[MC_CACHE_BUCKETS]; /* circles, from where to look; NULL: empty */
     mc_list_t requests;
     uint32_t n;
     uint64_t n_steps; /* of their plans */
@@ -76,8 +77,8 @@ struct meshcoll {
     _Atomic uint64_t made[MC_MADE_CALLS];
     bool keeps_context;  /* as messages of a refused start may lie here: it is not used again */
     uint32_t n_barriers; /* of leads, that are not complete */
-    meshcoll_request_t *spare_barrier;  /* of leads, that run no more */
-    meshcoll_request_t *all;            /* list of all requests */
+    mc_list_t barriers;  /* of leads, that run no more */
+    mc_list_t requests;  /* all of them */
     mc_workspace_t *spare, *last_spare; /* free workspaces, a queue */
     struct mc_group *group;       /* the calls being collected; NULL: no group was opened yet */
     bool group_open;              /* a group is open */

@@ -11,6 +11,7 @@
 struct mc_call;
 struct mc_job;
 struct mc_refused;
+struct mc_run;
 
 /* A call that is being made. */
 typedef struct {
@@ -33,13 +34,13 @@ typedef struct {
 
 /* Of a mesh. The caller holds its lock. */
 typedef struct {
-    /* Requests with a plan. `made` may leave something in r->watch; then each binding for a call is preceded by
-     * `binds` and followed by `bound`, and each successful run by `ran`. `freed`: the request or the mesh goes. */
-    int (*made)(meshcoll_request_t *r, const meshcoll_args_t *args);
-    void (*binds)(meshcoll_request_t *r, const meshcoll_args_t *args);
-    int (*bound)(meshcoll_request_t *r);
-    void (*ran)(meshcoll_request_t *r);
-    void (*freed)(meshcoll_request_t *r);
+    /* Of plans. `made` may leave something in r->watch; then each binding for a call is preceded by `binds` and
+     * followed by `bound`, and each successful run by `ran`. `freed`: the request or the mesh goes. */
+    int (*made)(struct mc_run *r, const meshcoll_args_t *args);
+    void (*binds)(struct mc_run *r, const meshcoll_args_t *args);
+    int (*bound)(struct mc_run *r);
+    void (*ran)(struct mc_run *r);
+    void (*freed)(struct mc_run *r);
 
     /* Calls on device memory: finds the record of one, NULL where there are too many; and a run of it took so long,
      * negative: unknown. */
@@ -49,7 +50,7 @@ typedef struct {
 
     /* Compares a call with those of the other ranks, by an operation with that number (0: not this one): the request
      * is held until that has ended, or this rank waits for it. ERR_MISMATCH. */
-    int (*compare)(meshcoll_request_t *r, const mc_description_t *call, uint32_t number);
+    int (*compare)(struct mc_run *r, const mc_description_t *call, uint32_t number);
     int (*compare_now)(meshcoll_t *h, const mc_description_t *call, uint32_t number);
     /* A call was refused with `status` and the thread's last error: both are left. */
     int (*refused)(meshcoll_t *h, const struct mc_refused *call, int status);

@@ -52,15 +52,6 @@ typedef struct mc_lead {
     mc_refusals_t refused;
 } mc_lead_t;
 
-/* Of a request that is the barrier of a lead. */
-typedef struct {
-    mc_lead_t *lead; /* which may outlive the request; NULL: it does not run */
-    uint32_t epoch;
-    int64_t compared[2];      /* a hash of the calls made and refused, and its complement */
-    uint32_t settles;         /* up to which call */
-    meshcoll_request_t *next; /* in the handle's list of spare ones */
-} mc_barrier_t;
-
 /* Counts a call of so many bytes. Returns whether it is the first of a new epoch: then a barrier is to be
  * begun, for the epoch before. */
 static inline bool mc_lead_count(mc_lead_t *l, int64_t bytes)
@@ -94,7 +85,7 @@ static inline void mc_lead_refuse(mc_lead_t *l)
 }
 static inline bool mc_lead_is_refused(const mc_lead_t *l)
 {
-    return l->refused.hash != l->refused.told;
+    return l->refused.hash != l->refused.begun;
 }
 
 /* After each count and each barrier: may runs of the present epoch start? */

@@ -33,10 +33,10 @@ bool mc_refusals_know(const mc_refusals_t *f, uint32_t made)
     return known;
 }
 
-uint32_t mc_refusals_tell(mc_refusals_t *f, uint32_t made)
+uint32_t mc_refusals_begin(mc_refusals_t *f, uint32_t made)
 {
     const uint32_t before = f->before;
-    f->told = f->hash;
+    f->begun = f->hash;
     f->before = made;
     return f->n > 0 ? f->run[f->n - 1].last : before;
 }

@@ -16,7 +16,7 @@ typedef struct {
 
 typedef struct {
     uint64_t hash;    /* of all calls refused so far: equal on ranks that were refused the same */
-    uint64_t told;    /* the hash that the latest barrier compares */
+    uint64_t begun;   /* the hash that the latest barrier compares */
     uint32_t before;  /* calls made when the latest barrier began */
     uint32_t settled; /* up to this call all ranks were refused the same */
     uint32_t n, capacity;
@@ -28,7 +28,7 @@ int mc_refusals_add(mc_refusals_t *refusals, uint32_t made);
 /* Was this call refused here, or have all ranks agreed on it? */
 bool mc_refusals_know(const mc_refusals_t *refusals, uint32_t made);
 /* A barrier begins, after so many calls: returns up to which call it settles. */
-uint32_t mc_refusals_tell(mc_refusals_t *refusals, uint32_t made);
+uint32_t mc_refusals_begin(mc_refusals_t *refusals, uint32_t made);
 /* That barrier is complete, and all ranks were refused the same. */
 void mc_refusals_settle(mc_refusals_t *refusals, uint32_t made);
 void mc_refusals_free(mc_refusals_t *refusals);

@@ -3,12 +3,11 @@
 #include "job/monitor/monitor.h"
 #include "runtime/call/cache.h"
 #include "runtime/call/call.h"
-#include "runtime/call/leads.h"
 #include "runtime/connect/greet.h"
 #include "runtime/diagnose/diagnose.h"
 #include "runtime/diagnose/status/serve.h"
 #include "runtime/diagnose/waits/publish.h"
-#include "runtime/handle/wait.h"
+#include "runtime/handle/run.h"
 #include "runtime/jobs/jobs.h"
 #include "runtime/message/talk.h"
 #include "runtime/progress/busy.h"
@@ -22,39 +21,46 @@
 
 #define HEAR_SECONDS 0.25
 
-/* Ends the library's own operations that still run, before the requests that wait for them. */
-static void give_up_internal(meshcoll_request_t *list)
+/* Nothing writes to its buffers any more. */
+static void detach(meshcoll_request_t *r)
 {
-    for (meshcoll_request_t *r = list; r; r = r->next_of_all)
-        if (r->running && r->kind->internal) {
-            mc_busy_unlist(r); /* it may free the lead that it waits in */
-            if (r->watch)
-                r->mesh->hooks.freed(r);
-            r->mesh = NULL;
-            r->status = MESHCOLL_ERR_INVALID_ARG;
-            r->kind->finish(r);
-        }
+    const mc_run_t *const run = mc_run_of(r);
+    mc_busy_unlist(r); /* it may free the lead that it waits in */
+    if (run && run->watch)
+        r->mesh->hooks.freed((mc_run_t *)r);
+    r->mesh = NULL;
+    if (r->running)
+        r->status = MESHCOLL_ERR_INVALID_ARG;
 }
 
-/* Detaches the requests, which belong to the user and outlive the handle. Returns how many were
- * running; nothing writes to their buffers any more. */
-static uint32_t give_up(meshcoll_request_t *list)
+/* Ends the library's own operations that still run, before the requests that wait for them. */
+static void give_up_internal(const mc_list_t *list)
+{
+    for (mc_list_node_t *n = list->first; n; n = n->next) {
+        meshcoll_request_t *const r = mc_request_of_mesh(n);
+        if (!r->running || !r->kind->is_internal)
+            continue;
+        detach(r);
+        (void)r->kind->finish(r);
+        r->running = false;
+    }
+}
+
+/* Detaches the requests, which belong to the user and outlive the handle. Returns how many were running. */
+static uint32_t give_up(mc_list_t *list)
 {
     uint32_t n = 0;
     give_up_internal(list);
-    for (meshcoll_request_t *r = list, *next; r; r = next) {
-        next = r->next_of_all;
+    while (list->first) {
+        meshcoll_request_t *const r = mc_request_of_mesh(list->first);
         n += r->running;
-        mc_busy_unlist(r);
-        if (r->watch)
-            r->mesh->hooks.freed(r);
-        r->mesh = NULL;
-        if (r->running)
-            r->status = MESHCOLL_ERR_INVALID_ARG;
-        if (r->running && r->callback)
+        if (r->mesh)
+            detach(r);
+        mc_list_remove(&r->of_mesh);
+        if (r->running && r->callback.function)
             mc_callback_due(r); /* called when the mesh is gone */
         else
-            mc_request_finish(r);
+            mc_request_notify(r);
     }
     return n;
 }
@@ -64,8 +70,8 @@ static uint32_t free_own(meshcoll_t *h)
 {
     mc_waits_leave(h);
     mc_messages_free(h);
-    mc_lead_close(h);
-    const uint32_t n = give_up(h->all);
+    mc_refusals_free(&h->lead.refused);
+    const uint32_t n = give_up(&h->requests);
     if (h->gpu)
         h->job->device->close(h);
     mc_diagnose_close(h);
@@ -150,17 +156,17 @@ static void forget_group(const meshcoll_t *h, bool dropped)
 static uint32_t count_running(const meshcoll_t *h)
 {
     uint32_t n = 0;
-    for (const meshcoll_request_t *r = h->all; r; r = r->next_of_all)
-        n += r->running && !r->kind->internal;
+    for (const mc_list_node_t *at = h->requests.first; at; at = at->next)
+        n += mc_request_of_mesh(at)->running && !mc_request_of_mesh(at)->kind->is_internal;
     return n;
 }
 
 static bool any_runs(const meshcoll_t *h)
 {
-    const meshcoll_request_t *r = h->all;
-    while (r && !r->running)
-        r = r->next_of_all;
-    return r;
+    const mc_list_node_t *n = h->requests.first;
+    while (n && !mc_request_of_mesh(n)->running)
+        n = n->next;
+    return n;
 }
 
 /* May the transports of the job, which stay open, still use its memory? */
@@ -303,8 +309,9 @@ typedef struct {
     bool over;
 } farewell_t;
 
-static int look(meshcoll_request_t *r)
+static int look(meshcoll_request_t *r, uint32_t events)
 {
+    (void)events;
     return ((const farewell_t *)r)->over ? MESHCOLL_OK : MESHCOLL_IN_PROGRESS;
 }
 
@@ -316,7 +323,7 @@ static void describe(const meshcoll_request_t *r, mc_wait_t *wait)
 }
 
 static const mc_request_kind_t farewell_kind = {
-    .advance = look, .describe = describe, .internal = true};
+    .bytes = sizeof(farewell_t), .is_internal = true, .advance = look, .describe = describe};
 
 /* Between two looks at the monitor: peers may still need this rank to progress. */
 static void serve_others(mc_job_t *job)
@@ -330,11 +337,9 @@ static void serve_others(mc_job_t *job)
 static int await_monitors(meshcoll_t *mesh)
 {
     mc_job_t *const job = mesh->job;
-    farewell_t f = {.request = {.mesh = mesh,
-                                .kind = &farewell_kind,
-                                .running = true,
-                                .status = MESHCOLL_IN_PROGRESS,
-                                .executor.state = MC_PENDING}};
+    farewell_t f = {
+        .request = {
+            .mesh = mesh, .kind = &farewell_kind, .running = true, .status = MESHCOLL_IN_PROGRESS}};
     int met = mc_monitor_barrier(job->monitor, 0);
     if (met != MESHCOLL_IN_PROGRESS)
         return met;

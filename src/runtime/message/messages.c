@@ -155,7 +155,7 @@ static int run(meshcoll_t *mesh, const call_t *c)
         status = begin(mesh, c, &t);
     if (!status) {
         mc_request_await(&t->request);
-        status = mc_request_tell(&t->request);
+        status = mc_request_complete(&t->request);
     }
     return mc_leave(mesh, status);
 }

@@ -87,7 +87,7 @@ static void release(meshcoll_request_t *r)
     meshcoll_t *const h = r->mesh;
     free_arrival(t->arrival); /* not NULL only if the mesh has failed or is being destroyed */
     if (h)
-        mc_request_unlist(r);
+        mc_list_remove(&r->of_mesh);
     if (!h || !h->messages) {
         free(t);
         return;
@@ -109,7 +109,8 @@ static void describe(const meshcoll_request_t *r, mc_wait_t *wait)
     wait->peer = matched ? t->from : t->peer;
 }
 
-static const mc_request_kind_t kind = {.describe = describe, .release = release};
+static const mc_request_kind_t kind = {
+    .bytes = sizeof(mc_transfer_t), .describe = describe, .release = release};
 
 mc_transfer_t *mc_transfer_take(meshcoll_t *h)
 {

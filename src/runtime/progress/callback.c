@@ -13,9 +13,9 @@ _Atomic uint32_t mc_callbacks_n_due;
 void mc_callback_due(meshcoll_request_t *r)
 {
     r->running = true;
-    r->next = NULL;
+    r->callback.next = NULL;
     if (mine.first)
-        mine.last->next = r;
+        mine.last->callback.next = r;
     else
         mine.first = r;
     mine.last = r;
@@ -29,16 +29,15 @@ static void finish(meshcoll_request_t *r)
 {
     mine.called = NULL;
     if (!r->persistent)
-        r->callback = NULL;
-    mc_request_finish(r);
+        r->callback.function = NULL;
+    mc_request_notify(r);
 }
 
 static void call(meshcoll_request_t *r)
 {
     meshcoll_t *const h = r->mesh;
     mc_lock(h);
-    const meshcoll_callback_t callback = r->callback;
-    void *const context = r->callback_context;
+    const mc_callback_t callback = r->callback;
     const int status = r->status;
     const char *const why = r->why ? r->why
                             : h    ? h->job->failure.why
@@ -47,8 +46,8 @@ static void call(meshcoll_request_t *r)
     if (status < 0)
         mc_fail(status, "%s", why);
     mine.called = r;
-    if (callback)
-        callback(context, r, status);
+    if (callback.function)
+        callback.function(callback.context, r, status);
     mc_lock(h);
     if (mine.called == r)
         finish(r);
@@ -69,7 +68,7 @@ void mc_callbacks_run(void)
         return;
     mine.inside = true;
     for (meshcoll_request_t *r; (r = mine.first);) {
-        mine.first = r->next;
+        mine.first = r->callback.next;
         call(r);
     }
     mine.inside = false;

@@ -47,7 +47,7 @@ static inline int mc_leave(const meshcoll_t *h, int status)
 }
 
 /* Lets its owner learn that a run has ended, or releases what the owner has released. */
-static inline void mc_request_finish(meshcoll_request_t *r)
+static inline void mc_request_notify(meshcoll_request_t *r)
 {
     r->running = false;
     if (r->mesh && r->mesh->job->threads)

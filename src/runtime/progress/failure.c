@@ -1,7 +1,7 @@
 #include "runtime/progress/failure.h"
 
 #include "job/monitor/monitor.h"
-#include "runtime/handle/request.h"
+#include "runtime/handle/run.h"
 #include "runtime/progress/busy.h"
 #include "runtime/progress/callback.h"
 
@@ -25,18 +25,14 @@ void mc_request_end(meshcoll_request_t *r)
 {
     if (r->watched.looked != 0)
         r->mesh->job->hooks->ended(r);
-    if (r->watch && r->status == MESHCOLL_OK)
-        r->mesh->hooks.ran(r);
-    if (r->kind->end && r->status == MESHCOLL_OK)
-        r->status = r->kind->end(r);
+    if (r->kind->finish)
+        r->status = r->kind->finish(r);
     if (r->status < 0)
         note_failure(r);
-    if (r->callback)
+    if (r->callback.function)
         mc_callback_due(r);
-    else if (r->kind->finish)
-        r->kind->finish(r);
     else
-        mc_request_finish(r);
+        mc_request_notify(r);
 }
 
 static void fail_running(mc_job_t *job)
@@ -44,8 +40,9 @@ static void fail_running(mc_job_t *job)
     for (meshcoll_request_t *r; (r = mc_request_in_flight(job->requests.running.first));) {
         mc_busy_unlist(r);
         if (r->status == MESHCOLL_IN_PROGRESS) { /* else a message, complete since the last poll */
-            mc_executor_fail(&r->executor, job->failure.status);
-            r->status = mc_executor_advance(&r->executor);
+            r->status = job->failure.status;
+            if (r->kind->cancel)
+                r->kind->cancel(r, r->status);
         }
         mc_request_end(r);
     }
@@ -192,18 +189,21 @@ static bool is_of(const meshcoll_t *h, const mc_news_t *news)
 
 static bool is_refused(const meshcoll_request_t *r, const mc_news_t *news)
 {
-    return r->plan && r->operation == news->number &&
+    const mc_run_t *const run = mc_run_of(r);
+    return run && run->plan && r->number == news->number &&
            r->persistent == (news->persistent == MC_NEWS_PERSISTENT) && is_of(r->mesh, news);
 }
 
 static const mc_lead_t *find_lead(const meshcoll_t *h, const mc_news_t *news)
 {
-    const meshcoll_request_t *r = h->all;
+    const mc_lead_t *found = NULL;
     if (news->persistent != MC_NEWS_START)
         return &h->lead;
-    while (r && !(r->own_lead && r->operation == news->number))
-        r = r->next_of_all;
-    return r ? r->own_lead : NULL;
+    for (const mc_list_node_t *n = h->requests.first; n && !found; n = n->next) {
+        const meshcoll_request_t *const r = mc_request_of_mesh(n);
+        found = r->persistent && r->number == news->number ? mc_persistent_of(r)->lead : NULL;
+    }
+    return found;
 }
 
 /* Has this rank made the call, and was not refused it? Then messages of it may lie where nobody takes them. */
@@ -314,8 +314,11 @@ int mc_failure_refused(meshcoll_t *h, uint32_t number, bool persistent, int stat
 int mc_failure_refused_start(meshcoll_request_t *r, int status)
 {
     const mc_job_t *const job = r->mesh->job;
-    if (r->own_lead && job->monitor && !job->failure.status)
-        broadcast_refusal(r->mesh, r->own_lead, r->operation, MC_NEWS_START);
+    mc_lead_t *const lead = mc_persistent_of(r)->lead;
+    if (!lead)
+        return mc_failure_refused(r->mesh, r->number, true, status);
+    if (job->monitor && !job->failure.status)
+        broadcast_refusal(r->mesh, lead, r->number, MC_NEWS_START);
     return status;
 }
 

@@ -1,7 +1,7 @@
 /* Progresses running requests, and sleeps until a transport has events. */
 #include "runtime/progress/progress.h"
 
-#include "runtime/handle/request.h"
+#include "runtime/handle/run.h"
 #include "runtime/progress/busy.h"
 #include "runtime/progress/callback.h"
 #include "runtime/progress/failure.h"
@@ -12,24 +12,11 @@
 
 enum { BLIND_SLEEP_NS = 50 * 1000 };
 
-/* Progresses one request after a poll that returned `events`; returns whether anything happened. */
-static bool advance(meshcoll_request_t *r, bool shared, uint32_t events)
+/* Does something happen in it at this poll, whether it ends or not? */
+static bool is_at_work(const meshcoll_request_t *r)
 {
-    mc_executor_t *const x = &r->executor;
-    x->shared = shared;
-    if (x->state ==
-        MC_IDLE) /* a tagged message, which has completed: also in a call of this rank, if to itself */
-        return true;
-    if (x->state != MC_RUNNING) { /* it is pending, or flushes */
-        const mc_job_t *const job = r->mesh->job;
-        const bool has_work = mc_executor_has_work(x);
-        x->polls_awake = mc_wait_polls(job) + mc_wait_yields(job);
-        x->idle_polls += shared && events == 0;
-        r->status = r->kind->advance ? r->kind->advance(r) : mc_executor_advance(x);
-        return has_work || r->status != MESHCOLL_IN_PROGRESS;
-    }
-    r->status = mc_executor_advance(x);
-    return true;
+    const mc_run_t *const run = mc_run_of(r);
+    return run ? run->executor.state == MC_RUNNING || mc_executor_has_work(&run->executor) : false;
 }
 
 void mc_job_wake_peers(mc_job_t *job)
@@ -48,7 +35,10 @@ static uint32_t advance_ready(mc_job_t *job, uint32_t events)
         mc_list_remove(&r->ready.node);
         if (!r->in_flight.in)
             continue;
-        n += advance(r, job->requests.running.first != job->requests.running.last, events + n);
+        const bool works = is_at_work(r);
+        if (r->kind->advance)
+            r->status = r->kind->advance(r, events + n);
+        n += works || r->status != MESHCOLL_IN_PROGRESS;
         if (r->status == MESHCOLL_IN_PROGRESS) {
             mc_busy_await(job, r, &again);
         } else {

@@ -183,7 +183,7 @@ void mc_wait_set_job_peer(const meshcoll_t *h, int32_t rank, mc_wait_t *wait)
 
 /* Requests --------------------------------------------------------------------------------------- */
 
-static void set_phase(const meshcoll_request_t *r, uint32_t step, mc_wait_t *wait)
+static void set_phase(const mc_run_t *r, uint32_t step, mc_wait_t *wait)
 {
     const mc_strategy_t *const s = &r->choice.strategy;
     const int32_t phase = r->plan->step[step].phase;
@@ -191,20 +191,20 @@ static void set_phase(const meshcoll_request_t *r, uint32_t step, mc_wait_t *wai
     mc_text_t text = mc_text(buffer, sizeof buffer);
     if (phase >= s->n_phases)
         return;
-    mc_strategy_print_phase(s, &r->mesh->mesh, phase, &text);
+    mc_strategy_print_phase(s, &r->head.mesh->mesh, phase, &text);
     snprintf(wait->phase_text, sizeof wait->phase_text, "%.*s", MC_WAIT_PHASE - 1, buffer);
     wait->phase = phase;
     wait->phases = s->n_phases;
 }
 
 /* Which of the plan's steps it is at. */
-static void set_step(const meshcoll_request_t *r, mc_wait_t *wait)
+static void set_step(const mc_run_t *r, mc_wait_t *wait)
 {
     const mc_executor_t *const x = &r->executor;
     const blocked_t b = find_blocked(x);
     wait->awaits = b.awaits;
     if (b.peer >= 0)
-        mc_wait_set_job_peer(r->mesh, b.peer, wait);
+        mc_wait_set_job_peer(r->head.mesh, b.peer, wait);
     if (b.step >= r->plan->n_steps)
         return;
     wait->step = b.step;
@@ -213,35 +213,30 @@ static void set_step(const meshcoll_request_t *r, mc_wait_t *wait)
     set_phase(r, b.step, wait);
 }
 
-static mc_wait_kind_t kind_of(const meshcoll_request_t *r)
+static mc_wait_kind_t kind_of(const mc_run_t *r)
 {
-    const meshcoll_t *const h = r->mesh;
+    const meshcoll_t *const h = r->head.mesh;
     const void *const in = r->operands.in;
-    if (r->barrier)
-        return MC_WAIT_LEAD;
-    if (in && in == &h->arrived)
-        return MC_WAIT_BARRIER;
-    /* an exchange of counts is bound; the call that waits for them is not */
-    return r->exchange && r->executor.bound ? MC_WAIT_COUNTS : MC_WAIT_COLLECTIVE;
+    return in && in == &h->arrived ? MC_WAIT_BARRIER : r->head.kind->waits;
 }
 
 /* Every process numbers its own operations. */
-static void set_asked(const meshcoll_request_t *r, mc_wait_t *wait)
+static void set_asked(const mc_run_t *r, mc_wait_t *wait)
 {
     const mc_move_t *const move = &mc_moves[r->collective];
     wait->digest = r->executor.digest;
     if (move->reduces && r->executor.bound)
         wait->op = (uint32_t)r->operands.op < MESHCOLL_OPS ? (int32_t)r->operands.op : MESHCOLL_OPS;
     if (move->rooted)
-        wait->root = mc_comm_rank_of(&r->mesh->order, r->root);
+        wait->root = mc_comm_rank_of(&r->head.mesh->order, r->root);
 }
 
-static void describe_run(const meshcoll_request_t *r, mc_wait_t *wait)
+static void describe_run(const mc_run_t *r, mc_wait_t *wait)
 {
     wait->kind = kind_of(r);
     wait->collective = (int32_t)r->collective;
-    wait->is_persistent = !r->barrier && r->operation >= MC_TAG_CALLS;
-    wait->number = r->operation % MC_TAG_CALLS;
+    wait->is_persistent = r->head.kind->waits != MC_WAIT_LEAD && r->head.number >= MC_TAG_CALLS;
+    wait->number = r->head.number % MC_TAG_CALLS;
     set_asked(r, wait);
     if (r->executor.bound) {
         wait->count = r->operands.count;
@@ -266,14 +261,17 @@ void mc_wait_describe(const meshcoll_request_t *r, mc_wait_t *wait)
         r->kind->describe(r, wait);
         mc_wait_set_job_peer(r->mesh, wait->peer < 0 ? -1 : mc_job_rank(r->mesh, wait->peer), wait);
     } else {
-        describe_run(r, wait);
+        describe_run(mc_run_of(r), wait);
     }
 }
 
 uint64_t mc_wait_mark(const meshcoll_request_t *r)
 {
-    const mc_executor_t *const x = &r->executor;
+    const mc_run_t *const run = mc_run_of(r);
+    if (!run)
+        return 0;
+    const mc_executor_t *const x = &run->executor;
     /* an odd factor: different terms hardly cancel */
     const uint64_t steps = ((uint64_t)x->n_left << 8 | (uint64_t)x->state) * 0x9e3779b97f4a7c15;
-    return r->plan ? steps + x->n_connected + bytes_done(x) : steps;
+    return run->plan ? steps + x->n_connected + bytes_done(x) : steps;
 }

@@ -3,7 +3,7 @@
 #define MC_WAITS_DESCRIBE_H
 
 #include "runtime/diagnose/waits/waits.h"
-#include "runtime/handle/request.h"
+#include "runtime/handle/run.h"
 
 /* Describes a running request but for its times. */
 void mc_wait_describe(const meshcoll_request_t *r, mc_wait_t *wait);

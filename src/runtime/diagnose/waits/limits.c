@@ -1,5 +1,6 @@
 #include "runtime/diagnose/waits/limits.h"
 
+#include "runtime/call/leads.h"
 #include "runtime/diagnose/waits/describe.h"
 #include "runtime/diagnose/waits/publish.h"
 #include "runtime/diagnose/waits/verdict.h"
@@ -21,7 +22,8 @@ int mc_timeout_ms(double seconds, int64_t *ms)
 
 int64_t mc_limits_of(const meshcoll_request_t *r)
 {
-    return r->limit_ms == 0 ? r->mesh->timeout_ms : r->limit_ms < 0 ? 0 : r->limit_ms;
+    const int64_t own = r->watched.limit;
+    return own == 0 ? r->mesh->timeout_ms : own < 0 ? 0 : own;
 }
 
 static int64_t smaller(int64_t a, int64_t b)
@@ -36,12 +38,12 @@ static void watch(meshcoll_request_t *r, int64_t now)
     const uint64_t mark = mc_wait_mark(r);
     const int64_t limit = mc_limits_of(r);
     if (w->looked == 0)
-        *w = (mc_watched_t){.looked = now, .moved = now, .mark = mark};
+        *w = (mc_watched_t){.limit = w->limit, .looked = now, .moved = now, .mark = mark};
     int64_t passed = smaller(now - w->looked, MC_WAITS_FRESH_MS);
     if (limit > 0)
         passed = smaller(passed, limit / LIMIT_LOOKS + 1);
     /* nobody waits for the barrier of a lead but runs that its lead holds back */
-    w->waited = r->barrier && !r->barrier->lead->blocked ? 0 : w->waited + passed;
+    w->waited = mc_lead_is_unawaited(r) ? 0 : w->waited + passed;
     w->moved = mark == w->mark ? w->moved : now;
     w->mark = mark;
     w->looked = now;

@@ -4,7 +4,7 @@
 #define MC_DIAGNOSE_PUBLISH_H
 
 #include "runtime/diagnose/waits/waits.h"
-#include "runtime/handle/request.h"
+#include "runtime/handle/run.h"
 
 /* ERR_NO_MEMORY. */
 int mc_waits_open(mc_job_t *job);
@@ -23,7 +23,8 @@ void mc_waits_break(const mc_job_t *job);
 /* Greetings serve other requests, which name the connection that they wait for. */
 static inline bool mc_waits_are_of(const meshcoll_request_t *r)
 {
-    return (r->plan || r->kind->describe) && r->status == MESHCOLL_IN_PROGRESS;
+    const mc_run_t *const run = mc_run_of(r);
+    return ((run && run->plan) || r->kind->describe) && r->status == MESHCOLL_IN_PROGRESS;
 }
 
 #endif

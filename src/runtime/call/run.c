@@ -1,0 +1,252 @@
+#include "runtime/call/run.h"
+
+#include "runtime/call/args.h"
+#include "runtime/call/request.h"
+#include "runtime/connect/connections.h"
+#include "runtime/progress/progress.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Fills in connections and byte counters by the plan's peers; both arrays are the caller's. */
+static int connect_peers(const mc_run_t *r, mc_peer_t **peer, uint64_t **counter)
+{
+    meshcoll_t *const h = r->head.mesh;
+    const mc_plan_t *const plan = r->plan;
+    for (uint32_t i = 0; i < plan->n_peers; i++) {
+        const int32_t rank = mc_run_rank_of(r, plan->peer[i]);
+        const int status = mc_handle_connect(h, rank, &peer[i]);
+        if (status)
+            return status;
+        counter[i] = &h->bytes_sent[mc_mesh_level(&h->mesh, h->rank, rank)];
+    }
+    return MESHCOLL_OK;
+}
+
+static int init_executor(mc_run_t *r)
+{
+    const size_t n = (size_t)r->plan->n_peers + 1;
+    mc_peer_t **const peer = calloc(n, sizeof *peer);
+    uint64_t **const counter = calloc(n, sizeof *counter);
+    int status = peer && counter ? connect_peers(r, peer, counter) : mc_fail_memory("connections");
+    if (!status) {
+        const mc_wiring_t wiring = {.rank = mc_job_rank(r->head.mesh, r->head.mesh->rank),
+                                    .context = r->head.mesh->context,
+                                    .pacing = mc_handle_pacing(r->head.mesh),
+                                    .oversubscribed = r->head.mesh->job->oversubscribed,
+                                    .peer = peer,
+                                    .bytes_sent = counter};
+        status = mc_executor_init(&r->executor, r->plan, &wiring);
+        r->executor.finished.owner = r->executor.credits.owner = &r->head.ready;
+    }
+    free(counter);
+    free(peer);
+    return status;
+}
+
+static int print_strategy(mc_run_t *r)
+{
+    char buffer[MC_STRATEGY_TEXT];
+    mc_text_t text = mc_text(buffer, sizeof buffer);
+    mc_strategy_print(&r->choice.strategy, &r->head.mesh->mesh, &text);
+    r->text = strdup(buffer);
+    return r->text ? MESHCOLL_OK : mc_fail_memory("a strategy's text");
+}
+
+static bool same_operands(const mc_operands_t *a, const mc_operands_t *b)
+{
+    return a->in == b->in && a->out == b->out && a->count == b->count &&
+           a->datatype == b->datatype && a->op == b->op && !a->out_counts && !b->out_counts;
+}
+
+static size_t aligned(size_t bytes)
+{
+    return (bytes + 63) / 64 * 64;
+}
+
+int mc_run_bind(mc_run_t *r, const mc_operands_t *operands)
+{
+    if (same_operands(&r->operands, operands) && mc_run_stays(r))
+        return MESHCOLL_OK;
+    mc_run_unbind(r);
+    int status = mc_binding_measure(&r->binding, operands);
+    if (status)
+        return status;
+    const size_t staging = mc_executor_measure(&r->executor, &r->binding);
+    const size_t scratch = aligned(r->binding.scratch_bytes);
+    r->needs = scratch + staging;
+    status = mc_workspace_reserve(r->workspace, r->needs);
+    if (!status)
+        status = mc_binding_place(&r->binding, r->workspace->base);
+    if (status)
+        return status;
+    mc_executor_bind(&r->executor, r->workspace->base ? r->workspace->base + scratch : NULL);
+    r->operands = *operands;
+    return r->watch ? r->head.mesh->hooks.bound(r) : MESHCOLL_OK;
+}
+
+int mc_run_move(mc_run_t *r, const void *in, void *out)
+{
+    mc_operands_t operands = r->operands;
+    operands.in = in;
+    operands.out = out;
+    if (r->needs > 0 && r->needs > r->workspace->bytes)
+        return mc_run_bind(r, &operands);
+    mc_binding_move(&r->binding, in, out, r->needs > 0 ? r->workspace->base : r->binding.scratch);
+    if (r->needs > 0)
+        r->executor.staging = r->workspace->base + aligned(r->binding.scratch_bytes);
+    r->operands = operands;
+    return MESHCOLL_OK;
+}
+
+mc_operands_t mc_operands_of(const meshcoll_args_t *a)
+{
+    const mc_placement_t from = mc_moves[a->collective].from;
+    const bool each =
+        a->in_counts; /* a table per buffer; else displs are those of the whole vector's */
+    return (mc_operands_t){.in = a->in,
+                           .out = a->out,
+                           .count = a->count,
+                           .datatype = a->datatype,
+                           .op = a->op,
+                           .in_counts = each ? a->in_counts : a->counts,
+                           .in_displs = each               ? a->in_displs
+                                        : from == MC_SHARD ? NULL
+                                                           : a->displs,
+                           .out_counts = a->counts,
+                           .out_displs = each || from == MC_SHARD ? a->displs : NULL};
+}
+
+static int make_plan(mc_run_t *r)
+{
+    const meshcoll_t *const h = r->head.mesh;
+    const int32_t rank = r->by_comm ? mc_comm_rank_of(&h->order, h->rank) : h->rank;
+    const int32_t root = r->by_comm ? mc_comm_rank_of(&h->order, r->root) : r->root;
+    int status = mc_strategy_plan(&r->choice.strategy, &h->mesh, rank, root, &r->plan);
+    if (!status)
+        status = mc_binding_init(&r->binding, r->plan);
+    r->binding.block_of = r->by_comm ? NULL : h->order.comm_rank;
+    return status;
+}
+
+int mc_run_make(meshcoll_t *h, const mc_request_kind_t *kind, const meshcoll_args_t *args,
+                const mc_ranked_t *choice, mc_run_t **run)
+{
+    mc_run_t *const r = calloc(1, kind->bytes);
+    if (!r)
+        return mc_fail_memory("a request");
+    r->head.kind = kind;
+    mc_request_enlist(h, &r->head);
+    mc_run_unbind(r);
+    r->collective = args->collective;
+    r->root = args->root;
+    r->choice = *choice;
+    r->by_comm = mc_plans_by_comm(h, args);
+    const int status = print_strategy(r);
+    if (status)
+        mc_run_destroy(&r->head);
+    else
+        *run = r;
+    return status;
+}
+
+static void drop_plan(mc_run_t *r)
+{
+    mc_executor_free(&r->executor);
+    mc_binding_free(&r->binding);
+    mc_plan_free(r->plan);
+    r->plan = NULL;
+}
+
+int mc_run_plan(mc_run_t *r, const meshcoll_args_t *args)
+{
+    int status = make_plan(r);
+    if (!status)
+        status = init_executor(r);
+    if (!status && r->head.mesh->hooks.made && !r->head.kind->is_internal)
+        status = r->head.mesh->hooks.made(r, args);
+    if (status)
+        drop_plan(r);
+    return status;
+}
+
+/* Frees the workspace of a run whose handle may be gone. */
+static void free_memory(mc_workspace_t *workspace)
+{
+    if (!workspace)
+        return;
+    mc_workspace_free(workspace);
+    free(workspace);
+}
+
+void mc_run_destroy(meshcoll_request_t *request)
+{
+    mc_run_t *const r = mc_run_of(request);
+    mc_list_remove(&request->ready.node);
+    mc_list_remove(&request->of_mesh);
+    if (r->watch && request->mesh)
+        request->mesh->hooks.freed(r);
+    drop_plan(r);
+    if (r->workspace != &r->own)
+        free_memory(r->workspace);
+    free_memory(r->staging);
+    mc_workspace_free(&r->own);
+    free(r->mismatch);
+    free(r->text);
+    free(r);
+}
+
+/* Running --------------------------------------------------------------------------------------- */
+
+static inline int advance(mc_run_t *r)
+{
+    const int status = mc_executor_advance(&r->executor);
+    if (r->watch && status == MESHCOLL_OK)
+        r->head.mesh->hooks.ran(r);
+    return status;
+}
+
+/* Without a plan there is nothing to do, but its comparison with the calls of other ranks may still run. */
+static int begin_unplanned(mc_executor_t *x)
+{
+    if (!x->held)
+        return x->status;
+    x->state = MC_PENDING;
+    return MESHCOLL_IN_PROGRESS;
+}
+
+int mc_run_begin(meshcoll_request_t *request)
+{
+    mc_run_t *const r = (mc_run_t *)request;
+    if (!r->plan)
+        return begin_unplanned(&r->executor);
+    r->executor.shared = request->mesh->job->requests.running.first;
+    const int status = mc_executor_start(&r->executor, request->number);
+    return status ? status : advance(r);
+}
+
+int mc_run_advance(meshcoll_request_t *request, uint32_t events)
+{
+    const mc_job_t *const job = request->mesh->job;
+    mc_run_t *const r = (mc_run_t *)request;
+    mc_executor_t *const x = &r->executor;
+    x->shared = job->requests.running.first != job->requests.running.last;
+    if (x->state != MC_RUNNING) { /* it is pending, or flushes */
+        x->polls_awake = mc_wait_polls(job) + mc_wait_yields(job);
+        x->idle_polls += x->shared && events == 0;
+    }
+    return advance(r);
+}
+
+void mc_run_cancel(meshcoll_request_t *request, int status)
+{
+    mc_executor_t *const x = &((mc_run_t *)request)->executor;
+    mc_executor_fail(x, status);
+    request->status = mc_executor_advance(x);
+}
+
+void mc_run_record(meshcoll_request_t *request, mc_timeline_t *timeline)
+{
+    mc_run_t *const r = mc_run_of(request);
+    r->executor.timeline = timeline ? timeline : r->watch;
+}
