@@ -30,7 +30,7 @@ meshcoll_say("compiler" "${CMAKE_C_COMPILER_ID} ${CMAKE_C_COMPILER_VERSION}, ${C
 if(MESHCOLL_HAVE_MPI)
     meshcoll_say("MPI" "${MPI_C_VERSION} (${MPIEXEC_EXECUTABLE})")
 else()
-    meshcoll_say("MPI" "none: without libmeshcoll-mpi, meshcoll-bench and the MPI tests")
+    meshcoll_say("MPI" "none: without libmeshcoll-mpi, meshcoll-bench --flat mpi and the MPI tests")
 endif()
 meshcoll_say("UCX" "${UCX_VERSION}")
 meshcoll_say("hwloc" "${HWLOC_VERSION}")

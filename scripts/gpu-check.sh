@@ -43,9 +43,7 @@ most=40
 if [ "$build" = build/test ]; then
     cmake --preset test -DMESHCOLL_CUDA=ON >/dev/null || exit 1
 fi
-targets=(meshcoll meshcoll_tool device_one_grid device_processes device_figures)
-mpirun=$(sed -n 's/^MPIEXEC_EXECUTABLE:[A-Z]*=//p' "$build/CMakeCache.txt")
-[ -x "${mpirun:-none}" ] && targets+=(meshcoll_bench)
+targets=(meshcoll meshcoll_tool meshcoll_bench device_one_grid device_processes device_figures)
 cmake --build "$build" -j "${GPU_CHECK_JOBS:-$(nproc)}" --target "${targets[@]}" || exit 1
 
 note "GPUs" "${gpus:-none that nvidia-smi knows}"
@@ -71,14 +69,10 @@ while IFS= read -r line; do
 done < <(grep '^figure: ' "$folder/said")
 
 bench() { # bench RANKS OPTIONS…
-    local ranks=$1 flags=() few=()
+    local ranks=$1 few=()
     shift
     [ -z "$double" ] || few=(-e 64K -n 2 -w 1)
-    if "$mpirun" --version 2>&1 | grep -q 'Open MPI\|OpenRTE'; then
-        flags=(--oversubscribe)
-        [ "$(id -u)" -ne 0 ] || flags+=(--allow-run-as-root)
-    fi
-    "$mpirun" -n "$ranks" ${flags[@]+"${flags[@]}"} "$build/meshcoll-bench" --collective allreduce \
+    "$build/meshcoll" run -n "$ranks" "$build/meshcoll-bench" --collective allreduce \
         --mesh "gpu=$ranks" --links dgx-h100 --memory device --strategies best -b 8K -e 256M -f 8 \
         ${few[@]+"${few[@]}"} "$@"
 }
@@ -87,9 +81,7 @@ rows() { # the table of the bench
         table+=("  $line")
     done < <(grep -E '^(#  *bytes|  *[0-9])' "$folder/said")
 }
-if [ ! -x "$build/meshcoll-bench" ]; then
-    note "meshcoll-bench" "not run: it needs MPI"
-elif [ "$count" -ge 2 ] || [ -n "$double" ]; then
+if [ "$count" -ge 2 ] || [ -n "$double" ]; then
     ranks=${double:+2}
     step "meshcoll-bench, blocking" bench "${ranks:-$count}"
     rows

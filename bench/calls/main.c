@@ -5,7 +5,7 @@
  * are used, then a barrier and, with a gate, one moment for all.
  */
 #include "calls/flight.h"
-#include "common/gate.h"
+#include "common/gate_mpi.h"
 #include "common/use.h"
 #include "tools/common/options.h"
 
@@ -409,7 +409,7 @@ int main(int argc, char **argv)
     if (b.options.no_huge)
         prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
     char why[GATE_WHY];
-    if (b.options.gate && !gate_open(b.options.gate, &b.gate, why))
+    if (b.options.gate && !gate_open_mpi(b.options.gate, &b.gate, why))
         check(mc_fail(MESHCOLL_ERR_INVALID_ARG, "%s", why));
     check(meshcoll_create(MPI_COMM_WORLD, NULL, &b.mesh));
     if (b.options.flight) {

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
-#include <mpi.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -42,7 +41,7 @@ typedef struct {
 
 struct gate {
     shared_t *shared;
-    int rank, size;
+    gate_ranks_t ranks;
     int looks;    /* before it sleeps */
     bool yields;  /* between looks */
     double pause; /* seconds */
@@ -57,16 +56,27 @@ static double now(void)
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
-/* True if no rank has a reason against it; else all have the first such rank's reason. */
-static bool agree(int rank, char why[GATE_WHY])
+/* What each rank has at `in`, by rank; NULL: no memory, which no rank must tell alone. */
+static char *gather(const gate_ranks_t *r, const void *in, size_t bytes)
 {
-    const int mine = why[0] ? rank : INT_MAX;
-    int first;
-    MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-    if (first == INT_MAX)
-        return true;
-    MPI_Bcast(why, GATE_WHY, MPI_CHAR, first, MPI_COMM_WORLD);
-    return false;
+    char *const all = malloc((size_t)r->size * bytes);
+    if (!all)
+        abort();
+    r->allgather(r->context, in, all, bytes);
+    return all;
+}
+
+/* True if no rank has a reason against it; else all have the first such rank's reason. */
+static bool agree(const gate_ranks_t *r, char why[GATE_WHY])
+{
+    char *const all = gather(r, why, GATE_WHY);
+    int first = 0;
+    while (first < r->size && !all[(size_t)first * GATE_WHY])
+        first++;
+    if (first < r->size)
+        memcpy(why, all + (size_t)first * GATE_WHY, GATE_WHY);
+    free(all);
+    return first == r->size;
 }
 
 /* Two ranks with the same text have one kernel and one clock: boots have ids, and a time namespace
@@ -85,18 +95,18 @@ static void name_kernel(char name[GATE_WHY])
     snprintf(name, GATE_WHY, "%s %s", boot, space);
 }
 
-static void check_kernel(int rank, char why[GATE_WHY])
+static void check_kernel(const gate_ranks_t *r, char why[GATE_WHY])
 {
-    char mine[GATE_WHY], first[GATE_WHY];
+    char mine[GATE_WHY];
     name_kernel(mine);
-    memcpy(first, mine, sizeof first);
-    MPI_Bcast(first, GATE_WHY, MPI_CHAR, 0, MPI_COMM_WORLD);
+    char *const first = gather(r, mine, GATE_WHY);
     if (strcmp(mine, first) != 0)
         snprintf(
             why, GATE_WHY,
             "--gate: expected all ranks on one kernel with one clock; rank %d has %.100s, rank 0 "
             "%.100s; leave --gate out, the library's barrier will do",
-            rank, mine, first);
+            r->rank, mine, first);
+    free(first);
 }
 
 static shared_t *map_file(int file)
@@ -148,16 +158,19 @@ static shared_t *find(const char *path, uint64_t nonce, int rank, char why[GATE_
 }
 
 /* Boxes have names of their own, on one kernel too (bench/lab). */
-static bool in_several_boxes(void)
+static bool in_several_boxes(const gate_ranks_t *r)
 {
     char name[HOST_NAME_MAX + 1] = {0};
     uint64_t hash = 0xcbf29ce484222325; /* FNV-1a */
     gethostname(name, HOST_NAME_MAX);
     for (const char *c = name; *c; c++)
         hash = (hash ^ (unsigned char)*c) * 0x100000001b3;
-    uint64_t seen[2] = {hash, ~hash};
-    MPI_Allreduce(MPI_IN_PLACE, seen, 2, MPI_UINT64_T, MPI_MIN, MPI_COMM_WORLD);
-    return seen[0] != ~seen[1];
+    char *const all = gather(r, &hash, sizeof hash);
+    bool several = false;
+    for (int i = 1; i < r->size; i++)
+        several |= memcmp(all, all + (size_t)i * sizeof hash, sizeof hash) != 0;
+    free(all);
+    return several;
 }
 
 void gate_set_pause(gate_t *gate, double seconds)
@@ -165,40 +178,39 @@ void gate_set_pause(gate_t *gate, double seconds)
     gate->pause = seconds;
 }
 
-bool gate_open(const char *path, gate_t **gate, char why[GATE_WHY])
+bool gate_open(const gate_ranks_t *ranks, const char *path, gate_t **gate, char why[GATE_WHY])
 {
     gate_t *const g = calloc(1, sizeof *g);
-    int rank;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    const int rank = ranks->rank;
     memset(why, 0, GATE_WHY);
     if (!g)
         snprintf(why, GATE_WHY, "--gate: out of memory on rank %d", rank);
-    else
-        MPI_Comm_size(MPI_COMM_WORLD, &g->size);
-    check_kernel(rank, why);
-    if (!agree(rank, why)) {
+    check_kernel(ranks, why);
+    if (!agree(ranks, why)) {
         free(g);
         return false;
     }
-    g->rank = rank;
-    g->pause = in_several_boxes() ? network_pause : 0;
-    g->yields = g->size > sysconf(_SC_NPROCESSORS_ONLN);
+    g->ranks = *ranks;
+    g->pause = in_several_boxes(ranks) ? network_pause : 0;
+    g->yields = ranks->size > sysconf(_SC_NPROCESSORS_ONLN);
     g->looks = g->pause > 0 ? 0 : g->yields ? YIELDS : LOOKS;
 
     struct timespec t;
     clock_gettime(CLOCK_REALTIME, &t);
     uint64_t nonce = ((uint64_t)t.tv_sec << 30 | (uint64_t)t.tv_nsec) ^ (uint64_t)getpid() << 48;
-    MPI_Bcast(&nonce, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
+    char *const nonces = gather(ranks, &nonce, sizeof nonce);
+    memcpy(&nonce, nonces, sizeof nonce); /* rank 0's */
+    free(nonces);
     if (rank == 0)
         g->shared = make(path, nonce, why);
-    const bool made = agree(rank, why);
+    const bool made = agree(ranks, why);
     if (made && rank != 0)
         g->shared = find(path, nonce, rank, why);
-    const bool open = made && agree(rank, why);
+    const bool open = made && agree(ranks, why);
     if (made && rank == 0)
         unlink(
             path); /* the mappings remain valid, and no file is left behind however the run ends */
-    MPI_Barrier(MPI_COMM_WORLD);
+    agree(ranks, why); /* a barrier */
     if (!open) {
         gate_close(g);
         return false;
@@ -216,12 +228,10 @@ void gate_close(gate_t *gate)
 
 /* --- passing ---------------------------------------------------------------------------------- */
 
-/* Waits while *word is `value`. A blocked rank polls MPI from time to time, so that MPI can
- * complete what a peer in the barrier still waits for, such as a connection. */
+/* Waits while *word is `value`. A blocked rank polls the library from time to time. */
 static void wait_on(gate_t *gate, _Atomic uint32_t *word, uint32_t value)
 {
     const struct timespec look = {.tv_nsec = LOOK_NS};
-    int any;
     for (int i = 0; i < gate->looks; i++) {
         if (atomic_load(word) != value)
             return;
@@ -232,8 +242,8 @@ static void wait_on(gate_t *gate, _Atomic uint32_t *word, uint32_t value)
     const bool nothing = syscall(SYS_futex, word, FUTEX_WAIT, value, &look, NULL, 0) != 0;
     const bool timed_out = nothing && errno == ETIMEDOUT;
     atomic_fetch_sub(&gate->shared->asleep, 1);
-    if (timed_out)
-        MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &any, MPI_STATUS_IGNORE);
+    if (timed_out && gate->ranks.poll)
+        gate->ranks.poll(gate->ranks.context);
 }
 
 /* After the word was set, which whoever sleeps looks at once more. */
@@ -274,7 +284,7 @@ static void pause_after(uint64_t ended, double least_pause)
 static void release(gate_t *gate, uint32_t turn)
 {
     shared_t *const s = gate->shared;
-    const uint32_t others = (uint32_t)gate->size - 1;
+    const uint32_t others = (uint32_t)gate->ranks.size - 1;
     for (uint32_t n; (n = atomic_load(&s->arrived)) != others;)
         wait_on(gate, &s->arrived, n);
     const uint64_t ended = atomic_load(&s->ended), met = atomic_load(&s->met);
@@ -289,7 +299,7 @@ static void release(gate_t *gate, uint32_t turn)
 static void wait_for_release(gate_t *gate, uint32_t turn)
 {
     shared_t *const s = gate->shared;
-    if (atomic_fetch_add(&s->arrived, 1) + 1 == (uint32_t)gate->size - 1)
+    if (atomic_fetch_add(&s->arrived, 1) + 1 == (uint32_t)gate->ranks.size - 1)
         wake(gate, &s->arrived, 1);
     while (atomic_load(&s->turn) == turn)
         wait_on(gate, &s->turn, turn);
@@ -298,7 +308,7 @@ static void wait_for_release(gate_t *gate, uint32_t turn)
 double gate_pass(gate_t *gate)
 {
     const uint32_t turn = atomic_load(&gate->shared->turn);
-    if (gate->rank == 0)
+    if (gate->ranks.rank == 0)
         release(gate, turn);
     else
         wait_for_release(gate, turn);

@@ -21,19 +21,31 @@
 #define BENCH_GATE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 enum { GATE_WHY = 512 };
 
 typedef struct gate gate_t;
 
-/* Collective over MPI_COMM_WORLD. `path` must not exist and must be in a folder that all ranks
+/* The ranks, and how they talk before the gate is open. */
+typedef struct {
+    int rank, size;
+    void *context;
+    /* Gathers `bytes` bytes of each rank, by rank; ends the program where it cannot. */
+    void (*allgather)(void *context, const void *in, void *out, size_t bytes);
+    /* What a blocked rank calls from time to time, so that a library completes what a peer in its barrier still waits
+     * for, such as a connection. NULL: nothing. */
+    void (*poll)(void *context);
+} gate_ranks_t;
+
+/* Collective over the ranks. `path` must not exist and must be in a folder that all ranks
  * share; the file is removed on return. Returns false where no gate can be created, for instance
  * with ranks on several kernels. Then `why` has the reason, the same on all ranks, and *gate is
  * not set. */
-bool gate_open(const char *path, gate_t **gate, char why[GATE_WHY]);
+bool gate_open(const gate_ranks_t *ranks, const char *path, gate_t **gate, char why[GATE_WHY]);
 
 /* Waits for all ranks. Returns the time of the release in seconds of CLOCK_MONOTONIC, the same
- * on all ranks. MPI must have no pending messages: call MPI_Barrier first. */
+ * on all ranks. Call a barrier first. */
 double gate_pass(gate_t *gate);
 
 /* Records when the rank left the barrier, in CLOCK_MONOTONIC; call it before gate_pass. */

@@ -11,7 +11,7 @@
  * timed, and the only one if it took SECONDS. Rank 0 prints a JSON object a line: the library's
  * version, then for each cell one when it begins and one with its times.
  */
-#include "../common/gate.h"
+#include "../common/gate_mpi.h"
 #include "../common/use.h"
 #include "library.h"
 
@@ -449,7 +449,7 @@ static void print_library(void)
 static void open_gate(const char *path)
 {
     char why[GATE_WHY];
-    if (gate_open(path, &gate, why))
+    if (gate_open_mpi(path, &gate, why))
         return;
     if (rank == 0)
         die(why, "");

@@ -6,8 +6,8 @@
 #include "common/gpu.h"
 #include "compose/planner/planner.h"
 #include "mesh/link/link.h"
+#include "mpi/own_mpi.h"
 
-#include <mpi.h>
 #include <stdio.h>
 
 /* What the command line says. */
@@ -103,8 +103,9 @@ typedef struct {
     mc_mesh_t mesh;
     mc_links_t links, bound_links; /* the second with the network's stated rate */
     int rank, size;
-    MPI_Comm box[MC_MAX_DIMS]; /* the ranks that share coordinates 0…d */
-    gate_t *gate;              /* NULL: iterations begin after MPI_Barrier alone */
+    const own_mpi_t *mpi; /* with --flat mpi */
+    char mpi_version[OWN_MPI_VERSION];
+    gate_t *gate;              /* NULL: iterations begin after a barrier alone */
     char *in, *out;            /* room for the largest size, with guards */
     size_t room;               /* bytes of each */
     gpu_t gpu;                 /* with --memory device */
@@ -141,16 +142,23 @@ void data_clear(const bench_t *bench, const view_t *view);
 /* Before each timed run: the output is read and the input written, by their owner (common/use.h). */
 void data_use(const bench_t *bench, const view_t *view);
 
-/* own_mpi.c: is the number of elements within the range of MPI's int? */
-/* The datatype or operation that MPI does not have, or NULL. */
-const char *own_mpi_lacks(const options_t *options);
-bool own_mpi_fits(const bench_t *bench, size_t whole);
+/* mpi.c: loads meshcoll-bench-mpi.so and starts MPI, with the ranks that the mesh has. */
+int mpi_open(bench_t *bench);
+void mpi_close(bench_t *bench);
+/* Is the number of elements within the range of MPI's int? */
+bool mpi_fits(const bench_t *bench, size_t whole);
 /* MPI_Bcast has one buffer, and MPI_Reduce_scatter_block leaves its block at the buffer's start. */
-view_t own_mpi_view(const bench_t *bench, const view_t *view);
-void own_mpi_run(const bench_t *bench, const view_t *view);
+view_t mpi_view(const bench_t *bench, const view_t *view);
+void mpi_run(const bench_t *bench, const view_t *view);
 
-/* Collective: has all ranks fail, with the sentence of the first that has failed. */
-int agree(const bench_t *bench, int status);
+/* ranks.c: what the ranks tell each other between measurements, over the mesh. Collective; a failure ends the program. */
+uint64_t ranks_sum(const bench_t *bench, uint64_t mine);
+double ranks_most(const bench_t *bench, double mine);
+void ranks_gather(const bench_t *bench, const void *mine, void *all, size_t bytes);
+/* Gives all what `data` has on rank 0. */
+void ranks_tell(const bench_t *bench, void *data, size_t bytes);
+/* Has all ranks fail, with the sentence of the first that has failed. */
+int ranks_agree(const bench_t *bench, int status);
 
 /* device.c: with --memory device. Collective; refuses on all ranks where one has no GPU. */
 int device_open(bench_t *bench);
@@ -187,7 +195,7 @@ uint64_t measure_size(bench_t *bench, size_t whole);
 
 /* meta.c */
 typedef struct {
-    char date[32], cpu[128], host[64], mpi[256], ucx[64], links[MC_LINKS_TEXT], command[4096];
+    char date[32], cpu[128], host[64], ucx[64], links[MC_LINKS_TEXT], command[4096];
     int cores;
 } meta_t;
 void meta_make(const bench_t *bench, int argc, char **argv, meta_t *meta);

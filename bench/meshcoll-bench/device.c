@@ -3,7 +3,9 @@
  * checked in the host's buffers, which are copied there and back.
  */
 #include "bench.h"
+#include "runtime/place/places.h"
 
+#include <stdlib.h>
 #include <time.h>
 
 static void need(int status)
@@ -17,28 +19,21 @@ static void need_driver(mc_cu_result_t result, const char *what)
     need(mc_cuda_status(result, what));
 }
 
-int agree(const bench_t *bench, int status)
-{
-    const int mine = status ? bench->rank : bench->size;
-    char text[512] = "";
-    int first;
-    MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-    if (first == bench->size)
-        return MESHCOLL_OK;
-    snprintf(text, sizeof text, "%s", status ? meshcoll_last_error() : "");
-    MPI_Bcast(text, sizeof text, MPI_CHAR, first, MPI_COMM_WORLD);
-    return mc_fail(MESHCOLL_ERR_UNSUPPORTED, "rank %d: %s", first, text);
-}
-
 int device_open(bench_t *bench)
 {
-    MPI_Comm machine;
-    int seat, seats;
-    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, bench->rank, MPI_INFO_NULL, &machine);
-    MPI_Comm_rank(machine, &seat);
-    MPI_Comm_size(machine, &seats);
-    MPI_Comm_free(&machine);
-    return agree(bench, gpu_open(seat, seats, &bench->gpu));
+    mc_location_t mine;
+    uint64_t *const machine = malloc((size_t)bench->size * sizeof *machine);
+    int seat = 0, seats = 0;
+    if (!machine)
+        die("out of memory for %d machines", bench->size);
+    mc_location_find(&mine);
+    ranks_gather(bench, &mine.machine, machine, sizeof *machine);
+    for (int r = 0; r < bench->size; r++) {
+        seat += r < bench->rank && machine[r] == mine.machine;
+        seats += machine[r] == mine.machine;
+    }
+    free(machine);
+    return ranks_agree(bench, gpu_open(seat, seats, &bench->gpu));
 }
 
 void device_make_buffers(bench_t *bench, size_t room)

@@ -89,7 +89,7 @@ static json_t *make_meta(const bench_t *bench, const meta_t *meta)
     json_object_set_new(all, "enqueue", json_integer(o->enqueue));
     json_object_set_new(all, "nccl", text(o->flat_nccl ? own_nccl_version(bench) : NULL));
     json_object_set_new(all, "check", json_boolean(o->check));
-    json_object_set_new(all, "mpi", text(meta->mpi));
+    json_object_set_new(all, "mpi", bench->mpi ? text(bench->mpi_version) : json_null());
     json_object_set_new(all, "ucx", text(meta->ucx));
     json_object_set_new(all, "host", text(meta->host));
     json_object_set_new(all, "cpu", text(meta->cpu));

@@ -2,16 +2,17 @@
 #include "bench.h"
 
 #include "runtime/handle/handle.h"
+#include "tools/common/ranks.h"
 
-#include <meshcoll/mpi.h>
+#include <meshcoll/env.h>
 
 #include <stdlib.h>
 #include <string.h>
 
 /* An error that all ranks have is printed once. */
-static int refuse(int rank, int status)
+static int refuse(int status)
 {
-    if (rank == 0)
+    if (mc_ranks_first())
         fprintf(stderr, "meshcoll-bench: %s\n", meshcoll_last_error());
     return status;
 }
@@ -26,7 +27,7 @@ static void print_row(const bench_t *bench, const row_t *row, FILE *csv)
 
 static bool fits(const bench_t *bench, size_t whole)
 {
-    if (own_mpi_fits(bench, whole))
+    if (mpi_fits(bench, whole))
         return true;
     if (bench->rank == 0)
         printf("# %zu elements are more than MPI counts: stopping here\n", whole);
@@ -105,6 +106,27 @@ static mc_links_t bound_links(const bench_t *bench)
     return links;
 }
 
+static void gate_gather(void *bench, const void *in, void *out, size_t bytes)
+{
+    ranks_gather(bench, in, out, bytes);
+}
+
+static void gate_poll(void *context)
+{
+    const bench_t *const bench = context;
+    if (bench->mpi)
+        bench->mpi->poll();
+}
+
+static int open_gate(bench_t *bench)
+{
+    const gate_ranks_t ranks = {bench->rank, bench->size, bench, gate_gather, gate_poll};
+    char why[GATE_WHY];
+    if (!gate_open(&ranks, bench->options.gate, &bench->gate, why))
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "%s", why);
+    return MESHCOLL_OK;
+}
+
 static int make_bench(bench_t *bench)
 {
     options_t *const o = &bench->options;
@@ -125,14 +147,12 @@ static int make_bench(bench_t *bench)
         status = device_open(bench);
     if (status == MESHCOLL_OK && o->flat_nccl)
         status = own_nccl_open(bench);
+    if (status == MESHCOLL_OK && o->flat_mpi)
+        status = mpi_open(bench);
+    if (status == MESHCOLL_OK && o->gate)
+        status = open_gate(bench);
     if (status != MESHCOLL_OK)
         return status;
-    for (int32_t d = 0; d < bench->mesh.ndims; d++)
-        MPI_Comm_split(MPI_COMM_WORLD, bench->handle->rank / mc_mesh_stride(&bench->mesh, d),
-                       bench->handle->rank, &bench->box[d]);
-    char why[GATE_WHY];
-    if (o->gate && !gate_open(o->gate, &bench->gate, why))
-        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "%s", why);
     /* "best" is the planner's choice, whatever the environment forces */
     return meshcoll_set_strategy(bench->handle, o->collective, NULL);
 }
@@ -174,45 +194,38 @@ static void free_bench(bench_t *bench)
         device_close(bench);
     free(bench->in);
     free(bench->out);
-    for (int32_t d = 0; d < bench->mesh.ndims; d++)
-        if (bench->box[d] != MPI_COMM_NULL)
-            MPI_Comm_free(&bench->box[d]);
     gate_close(bench->gate);
     contenders_free(&bench->contenders);
+    mpi_close(bench);
     meshcoll_destroy(bench->handle);
-}
-
-static int run_main(int argc, char **argv, int rank, int size)
-{
-    bench_t bench = {.rank = rank, .size = size};
-    for (int d = 0; d < MC_MAX_DIMS; d++)
-        bench.box[d] = MPI_COMM_NULL;
-    if (options_parse(argc, argv, &bench.options) != MESHCOLL_OK)
-        return refuse(rank, EXIT_USAGE);
-    const meshcoll_params_t params = {.size = sizeof params,
-                                      .mesh = bench.options.mesh,
-                                      .links = bench.options.links,
-                                      .transports = bench.options.transports};
-    const int status = meshcoll_create(MPI_COMM_WORLD, &params, &bench.handle);
-    if (status == MESHCOLL_ERR_TRANSPORT || status == MESHCOLL_ERR_NO_MEMORY)
-        die("%s", meshcoll_last_error()); /* this rank's own trouble */
-    if (status != MESHCOLL_OK)
-        return refuse(rank, EXIT_USAGE);
-    const int code = make_bench(&bench) == MESHCOLL_OK ? run_bench(&bench, argc, argv)
-                                                       : refuse(rank, EXIT_USAGE);
-    free_bench(&bench);
-    return code;
 }
 
 int main(int argc, char **argv)
 {
+    bench_t bench = {.rank = 0};
     if (options_answer(argc, argv))
         return 0;
-    MPI_Init(&argc, &argv);
-    int rank, size;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    const int code = run_main(argc, argv, rank, size);
-    MPI_Finalize();
+    if (options_parse(argc, argv, &bench.options) != MESHCOLL_OK)
+        return refuse(EXIT_USAGE);
+    if (!mc_ranks_launched()) { /* or started by what says nothing: each rank would measure itself */
+        fprintf(stderr, "meshcoll-bench: one rank has nobody to exchange with: start it by "
+                        "meshcoll run, torchrun, srun or mpirun, as in meshcoll run -n 4 "
+                        "meshcoll-bench --collective allreduce\n");
+        return EXIT_USAGE;
+    }
+    const meshcoll_params_t params = {.size = sizeof params,
+                                      .mesh = bench.options.mesh,
+                                      .links = bench.options.links,
+                                      .transports = bench.options.transports};
+    const int status = meshcoll_create_env(&params, &bench.handle);
+    if (status == MESHCOLL_ERR_TRANSPORT || status == MESHCOLL_ERR_NO_MEMORY)
+        die("%s", meshcoll_last_error()); /* this rank's own trouble */
+    if (status != MESHCOLL_OK)
+        return refuse(EXIT_USAGE);
+    bench.rank = meshcoll_rank(bench.handle);
+    bench.size = meshcoll_size(bench.handle);
+    const int code =
+        make_bench(&bench) == MESHCOLL_OK ? run_bench(&bench, argc, argv) : refuse(EXIT_USAGE);
+    free_bench(&bench);
     return code;
 }

@@ -4,6 +4,7 @@
  * a gate from the common release.
  */
 #include "bench.h"
+#include "runtime/handle/handle.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -89,7 +90,7 @@ static void run(const bench_t *bench, const view_t *view, const lane_t *lane)
     } else if (lane->request) {
         request_run(lane->request, lane->who);
     } else {
-        own_mpi_run(bench, view);
+        mpi_run(bench, view);
     }
 }
 
@@ -108,7 +109,9 @@ static double run_clocked(const bench_t *bench, const view_t *view, lane_t *lane
  * still run the operation. */
 static void wait_for_all(const bench_t *bench, const lane_t *lane)
 {
-    if (lane->request)
+    if (lane->who->kind == MPI_OWN)
+        bench->mpi->barrier();
+    else
         check_status(meshcoll_barrier(bench->handle), lane->who, "a barrier");
 }
 
@@ -120,10 +123,7 @@ static double begin_together(const bench_t *bench, const lane_t *lane, const vie
     const view_t *const used = bench->options.device ? NULL : given;
     if (used && !bench->gate)
         data_use(bench, used);
-    if (bench->gate && lane->request)
-        wait_for_all(bench, lane);
-    else
-        MPI_Barrier(MPI_COMM_WORLD);
+    wait_for_all(bench, lane);
     if (bench->gate)
         gate_met(bench->gate, mc_now());
     if (used && bench->gate)
@@ -134,7 +134,7 @@ static double begin_together(const bench_t *bench, const lane_t *lane, const vie
 static void run_checked(bench_t *bench, const view_t *view, lane_t *lane)
 {
     const bool device = bench->options.device;
-    const view_t mine = lane->who->kind == MPI_OWN ? own_mpi_view(bench, view) : *view;
+    const view_t mine = lane->who->kind == MPI_OWN ? mpi_view(bench, view) : *view;
     data_fill(bench, &mine);
     if (device)
         device_put(bench, &mine);
@@ -142,10 +142,7 @@ static void run_checked(bench_t *bench, const view_t *view, lane_t *lane)
     run(bench, &mine, lane);
     if (device)
         device_get(bench, &mine);
-    const uint64_t wrong = data_wrong(bench, &mine);
-    uint64_t all;
-    MPI_Allreduce(&wrong, &all, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
-    lane->wrong += all;
+    lane->wrong += ranks_sum(bench, data_wrong(bench, &mine));
 }
 
 /* Checks that no rank leaves the barrier before all have entered: one rank, a different one each
@@ -158,12 +155,8 @@ static void run_barrier_checked(bench_t *bench, const view_t *view, lane_t *lane
     const double came = mc_now();
     run(bench, view, lane);
     const double left = mc_now();
-    double last;
-    int early, all;
-    MPI_Allreduce(&came, &last, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-    early = left < last;
-    MPI_Allreduce(&early, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-    lane->wrong += (uint64_t)all;
+    const double last = ranks_most(bench, came);
+    lane->wrong += ranks_sum(bench, left < last);
 }
 
 static bool is_checked(const bench_t *bench)
@@ -250,17 +243,6 @@ static int add_late_ones(const options_t *o, lane_t *lane)
     return lane->late.n;
 }
 
-/* Between two gated operations the measured library does what peers do: one small broadcast and
- * one barrier. */
-static void ask_rank_0(const bench_t *bench, const lane_t *lane, char *more, int n)
-{
-    if (bench->gate)
-        check_status(meshcoll_bcast(bench->handle, more, more, (size_t)n, MESHCOLL_INT8, 0),
-                     lane->who, "a broadcast");
-    else
-        MPI_Bcast(more, n, MPI_CHAR, 0, MPI_COMM_WORLD);
-}
-
 /* The same on all ranks (Fisher, Yates 1938). */
 static void shuffle(int *order, int n, unsigned short seed[3])
 {
@@ -285,7 +267,7 @@ static void run_rounds(const bench_t *bench, const view_t *view, lane_t *lane, i
     for (bool any = true; any;) {
         for (int i = 0; i < n; i++)
             more[i] = wants_more(&bench->options, &lane[i]);
-        ask_rank_0(bench, lane, more, n);
+        ranks_tell(bench, more, (size_t)n);
         shuffle(order, n, seed);
         any = false;
         for (int i = 0; i < n; i++)
@@ -312,10 +294,17 @@ static double median(const double *sorted, int n)
 /* Bytes of the busiest box across dimension d in one iteration; collective. */
 static double busiest(const bench_t *bench, const lane_t *lane, int32_t d)
 {
-    uint64_t sum, most;
-    MPI_Allreduce(&lane->sent[d], &sum, 1, MPI_UINT64_T, MPI_SUM, bench->box[d]);
-    MPI_Allreduce(&sum, &most, 1, MPI_UINT64_T, MPI_MAX, MPI_COMM_WORLD);
-    return (double)most / (lane->in_time.n + lane->late.n);
+    /* of the ranks that share coordinates 0…d, which a mesh rank's quotient numbers */
+    const uint64_t mine[] = {(uint64_t)(bench->handle->rank / mc_mesh_stride(&bench->mesh, d)),
+                             lane->sent[d]};
+    uint64_t(*const all)[2] = malloc((size_t)bench->size * sizeof *all), sum = 0;
+    if (!all)
+        die("out of memory for the bytes of %d ranks", bench->size);
+    ranks_gather(bench, mine, all, sizeof mine);
+    for (int r = 0; r < bench->size; r++)
+        sum += all[r][0] == mine[0] ? all[r][1] : 0;
+    free(all);
+    return ranks_most(bench, (double)sum) / (lane->in_time.n + lane->late.n);
 }
 
 static void add_row(bench_t *bench, const row_t *row)
@@ -375,9 +364,7 @@ static double enqueue_cpu(const bench_t *bench, const lane_t *lane)
 {
     const int calls = lane->in_time.n * bench->options.enqueue;
     const double mine = calls > 0 ? lane->cpu / calls : NAN;
-    double most;
-    MPI_Allreduce(&mine, &most, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-    return most;
+    return ranks_most(bench, mine);
 }
 
 /* Reduces the times of all ranks and appends the row on rank 0. */
@@ -395,7 +382,9 @@ static void close_lane(bench_t *bench, const view_t *view, lane_t *lane)
     double *const slowest = malloc((size_t)n * sizeof *slowest);
     if (!slowest)
         die("out of memory for %d times", n);
-    MPI_Reduce(lane->in_time.time, slowest, n, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+    check_status(meshcoll_reduce(bench->handle, lane->in_time.time, slowest, (size_t)n,
+                                 MESHCOLL_FLOAT64, MESHCOLL_MAX, 0),
+                 lane->who, "the times");
     if (bench->rank == 0) {
         qsort(slowest, (size_t)n, sizeof *slowest, compare);
         row.min = slowest[0];
@@ -449,9 +438,7 @@ static int lanes_together(const bench_t *bench, size_t bytes)
     int together = bench->contenders.n;
     if (each * together > memory / 4)
         together = memory / 4 < each ? 1 : (int)(memory / 4 / each);
-    int least;
-    MPI_Allreduce(&together, &least, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-    return least;
+    return -(int)ranks_most(bench, -together);
 }
 
 uint64_t measure_size(bench_t *bench, size_t whole)

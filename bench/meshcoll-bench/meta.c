@@ -24,19 +24,6 @@ static void find_cpu(char *cpu, size_t capacity)
         fclose(file);
 }
 
-/* The first line, as far as it has room: some libraries answer with a page. */
-static void find_mpi(char *mpi, size_t capacity)
-{
-    char text[MPI_MAX_LIBRARY_VERSION_STRING];
-    int length;
-    MPI_Get_library_version(text, &length);
-    text[strcspn(text, "\n")] = '\0';
-    for (char *at = text; *at; at++)
-        if (*at == '\t')
-            *at = ' ';
-    snprintf(mpi, capacity, "%.*s", (int)capacity - 1, text);
-}
-
 /* The command line, quoted where a shell would need it. */
 static void join_command(int argc, char **argv, mc_text_t *text)
 {
@@ -55,7 +42,6 @@ void meta_make(const bench_t *bench, int argc, char **argv, meta_t *meta)
     struct tm utc;
     strftime(meta->date, sizeof meta->date, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
     find_cpu(meta->cpu, sizeof meta->cpu);
-    find_mpi(meta->mpi, sizeof meta->mpi);
     gethostname(meta->host, sizeof meta->host - 1);
     snprintf(meta->ucx, sizeof meta->ucx, "%s", ucp_get_version_string());
     meta->cores = (int)sysconf(_SC_NPROCESSORS_ONLN);

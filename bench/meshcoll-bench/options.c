@@ -1,11 +1,13 @@
 /* The command line. */
 #include "tools/common/options.h"
 #include "bench.h"
+#include "tools/common/ranks.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static const char usage[] = "usage: mpirun -n RANKS meshcoll-bench [OPTIONS]\n";
+static const char usage[] =
+    "usage: meshcoll run -n RANKS meshcoll-bench [OPTIONS]      (or torchrun, srun, mpirun)\n";
 static const char ending[] =
     "\n"
     "exit status: 0 all well, 1 wrong elements or a failure, 2 wrong usage\n";
@@ -14,7 +16,7 @@ static const char ending[] =
 typedef struct {
     const char *collective, *datatype, *op, *sizes, *flat, *memory;
     int32_t check;
-    bool version; /* was answered before MPI started */
+    bool version; /* was answered before */
 } texts_t;
 
 enum { MAX_OPTIONS = 44, MOST_COUNT = 1000000000 };
@@ -42,7 +44,8 @@ static void make_table(options_t *o, texts_t *t, mc_option_t table[MAX_OPTIONS])
                        "  \"bcast:mst(box) bcast:mst(gpu) segments=4\"  a strategy's text",
                        &o->strategies),
         MC_OPTION_TEXT("flat", "mpi|nccl",
-                       "that library's own collective too, on the same buffers; nccl: of GPUs",
+                       "that library's own collective too, on the same buffers; mpi: under\n"
+                       "mpirun, where meshcoll was built with MPI; nccl: of GPUs",
                        &t->flat),
         MC_OPTION_TEXT("datatype", "NAME",
                        "float32 (default), float16, int64, … (docs/datatypes.md)", &t->datatype),
@@ -128,24 +131,12 @@ static void make_table(options_t *o, texts_t *t, mc_option_t table[MAX_OPTIONS])
          .value = "BYTES",
          .help = "the size of that run (default: the largest)",
          .bytes = &o->timeline_bytes},
-        MC_OPTION_FLAG("version", "answered at once, as --help is, also without mpirun",
+        MC_OPTION_FLAG("version", "answered at once, as --help is, also without a launcher",
                        &t->version),
         {0},
     };
     _Static_assert(MC_COUNT(all) <= MAX_OPTIONS, "the table has room");
     memcpy(table, all, sizeof all);
-}
-
-/* Is this the first process? From the environment of mpirun, as MPI is not initialised yet. */
-static bool is_first(void)
-{
-    static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        const char *const rank = getenv(names[i]);
-        if (rank)
-            return strcmp(rank, "0") == 0;
-    }
-    return true;
 }
 
 static void print_help(void)
@@ -165,9 +156,9 @@ bool options_answer(int argc, char **argv)
         const bool version = strcmp(argv[i], "--version") == 0;
         if (!version && strcmp(argv[i], "--help") != 0 && strcmp(argv[i], "-h") != 0)
             continue;
-        if (is_first() && version)
+        if (mc_ranks_first() && version)
             printf("meshcoll-bench %s\n", meshcoll_version());
-        else if (is_first())
+        else if (mc_ranks_first())
             print_help();
         return true;
     }
@@ -360,9 +351,6 @@ static int check(const options_t *o)
 {
     if (collective_reduces(o->collective) && meshcoll_op_check(o->op, o->datatype))
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "--op: %s", meshcoll_last_error());
-    if (o->flat_mpi && own_mpi_lacks(o))
-        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "--flat mpi: MPI has no %s; leave it out",
-                       own_mpi_lacks(o));
     if (o->begin > o->end)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "-b is larger than -e: no size to measure");
     return check_memory(o);
@@ -384,7 +372,7 @@ int options_parse(int argc, char **argv, options_t *options)
     texts_t texts = {.check = 1};
     mc_arguments_t none = {0};
     mc_option_t table[MAX_OPTIONS];
-    bool help; /* was answered before MPI started */
+    bool help; /* was answered before */
     make_table(&o, &texts, table);
     int status = mc_options_read(table, argc, argv, &none, &help);
     if (!status)

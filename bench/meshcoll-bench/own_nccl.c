@@ -152,17 +152,18 @@ static int ask_version(struct nccl *nccl)
     return status;
 }
 
-/* Rank 0's identifier reaches the others over MPI. */
+/* Rank 0's identifier reaches the others over the mesh. */
 static int meet(const bench_t *bench, struct nccl *nccl)
 {
     unique_t unique = {{0}};
     const int status =
         bench->rank == 0 ? status_of(nccl, nccl->unique(&unique), "make an identifier") : 0;
-    if (agree(bench, status) != MESHCOLL_OK)
+    if (ranks_agree(bench, status) != MESHCOLL_OK)
         return MESHCOLL_ERR_UNSUPPORTED;
-    MPI_Bcast(&unique, sizeof unique, MPI_CHAR, 0, MPI_COMM_WORLD);
-    return agree(bench, status_of(nccl, nccl->init(&nccl->comm, bench->size, unique, bench->rank),
-                                  "make a communicator"));
+    ranks_tell(bench, &unique, sizeof unique);
+    return ranks_agree(bench,
+                       status_of(nccl, nccl->init(&nccl->comm, bench->size, unique, bench->rank),
+                                 "make a communicator"));
 }
 
 int own_nccl_open(bench_t *bench)
@@ -177,7 +178,7 @@ int own_nccl_open(bench_t *bench)
         status = look_up(nccl);
     if (!status)
         status = ask_version(nccl);
-    status = agree(bench, status);
+    status = ranks_agree(bench, status);
     if (!status)
         status = meet(bench, nccl);
     if (status) {

@@ -67,7 +67,8 @@ void table_head(const bench_t *bench, const meta_t *meta)
                ending(o->enqueue == 1));
     if (o->flat_nccl)
         printf("# NCCL     %s\n", own_nccl_version(bench));
-    printf("# MPI      %s\n", meta->mpi);
+    if (o->flat_mpi)
+        printf("# MPI      %s\n", bench->mpi_version);
     printf("# UCX      %s\n", meta->ucx);
     printf("# machine  %s: %s, %d core%s\n", meta->host, meta->cpu, meta->cores,
            ending(meta->cores == 1));

@@ -4,12 +4,11 @@
 #include "runtime/call/run.h"
 
 #include <ctype.h>
-#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { TRIES = 10, CLOCK_TAG = 77 };
+enum { TRIES = 10 };
 
 /* Clocks ---------------------------------------------------------------------------------------- */
 
@@ -18,23 +17,29 @@ typedef struct {
     double offset, error;
 } clock_offset_t;
 
-static void answer(int rank)
+static void check(int status)
+{
+    if (status != MESHCOLL_OK)
+        die("%s", meshcoll_last_error());
+}
+
+static void answer(meshcoll_t *mesh, int rank)
 {
     for (int i = 0; i < TRIES; i++) {
-        MPI_Recv(NULL, 0, MPI_BYTE, rank, CLOCK_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        check(meshcoll_recv(mesh, NULL, 0, MESHCOLL_FLOAT64, rank, 0, NULL));
         const double now = mc_now();
-        MPI_Send(&now, 1, MPI_DOUBLE, rank, CLOCK_TAG, MPI_COMM_WORLD);
+        check(meshcoll_send(mesh, &now, 1, MESHCOLL_FLOAT64, rank, 0));
     }
 }
 
-static clock_offset_t ask(void)
+static clock_offset_t ask(meshcoll_t *mesh)
 {
     clock_offset_t best = {0, INFINITY};
     for (int i = 0; i < TRIES; i++) {
         double there;
         const double before = mc_now();
-        MPI_Send(NULL, 0, MPI_BYTE, 0, CLOCK_TAG, MPI_COMM_WORLD);
-        MPI_Recv(&there, 1, MPI_DOUBLE, 0, CLOCK_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        check(meshcoll_send(mesh, NULL, 0, MESHCOLL_FLOAT64, 0, 0));
+        check(meshcoll_recv(mesh, &there, 1, MESHCOLL_FLOAT64, 0, 0, NULL));
         const double after = mc_now();
         if ((after - before) / 2 < best.error)
             best = (clock_offset_t){there - (before + after) / 2, (after - before) / 2};
@@ -48,10 +53,10 @@ static clock_offset_t align_clocks(const bench_t *bench)
     clock_offset_t mine = {0};
     for (int rank = 1; rank < bench->size; rank++) {
         if (bench->rank == 0)
-            answer(rank);
+            answer(bench->handle, rank);
         else if (bench->rank == rank)
-            mine = ask();
-        MPI_Barrier(MPI_COMM_WORLD);
+            mine = ask(bench->handle);
+        check(meshcoll_barrier(bench->handle));
     }
     return mine;
 }
@@ -127,27 +132,21 @@ static int compare_steps(const void *a, const void *b)
 static size_t gather_events(const bench_t *bench, const event_t *mine, uint32_t n, event_t **all)
 {
     const bool root = bench->rank == 0;
-    const int count = (int)n;
-    int *const counts = calloc(2 * (size_t)bench->size, sizeof *counts), *first = NULL;
+    const size_t bytes = n * sizeof *mine;
+    size_t *const counts = calloc(2 * (size_t)bench->size, sizeof *counts);
     if (!counts)
         die("out of memory for the timeline");
-    MPI_Gather(&count, 1, MPI_INT, counts, 1, MPI_INT, 0, MPI_COMM_WORLD);
-    size_t total = 0;
-    first = counts + bench->size;
+    ranks_gather(bench, &bytes, counts, sizeof bytes);
+    size_t total = 0, *const first = counts + bench->size;
     for (int r = 0; r < bench->size; r++) {
-        if (total > INT_MAX)
-            die("--timeline: more than %d steps", INT_MAX);
-        first[r] = (int)total;
-        total += (size_t)counts[r];
+        first[r] = total;
+        total += counts[r];
     }
-    *all = root ? malloc((total + 1) * sizeof **all) : NULL;
+    *all = root ? malloc(total + sizeof **all) : NULL;
     if (root && !*all)
-        die("out of memory for %zu steps", total);
-    MPI_Datatype type;
-    MPI_Type_contiguous((int)sizeof(event_t), MPI_BYTE, &type);
-    MPI_Type_commit(&type);
-    MPI_Gatherv(mine, count, type, *all, counts, first, type, 0, MPI_COMM_WORLD);
-    MPI_Type_free(&type);
+        die("out of memory for %zu bytes of steps", total);
+    check(meshcoll_gatherv(bench->handle, mine, bytes, *all, counts, first, MESHCOLL_INT8, 0));
+    total /= sizeof **all;
     free(counts);
     if (root)
         qsort(*all, total, sizeof **all, compare_steps);
@@ -164,14 +163,13 @@ static void record(const bench_t *bench, meshcoll_request_t *request, const cont
     request_run(request, who);
     const clock_offset_t clock = align_clocks(bench);
     mc_run_record(request, &timeline);
-    MPI_Barrier(MPI_COMM_WORLD);
+    check(meshcoll_barrier(bench->handle));
     request_run(request, who);
     mc_run_record(request, NULL);
 
-    double begin = timeline.started + clock.offset, end = timeline.ended + clock.offset;
-    MPI_Allreduce(MPI_IN_PLACE, &begin, 1, MPI_DOUBLE, MPI_MIN, MPI_COMM_WORLD);
-    MPI_Allreduce(MPI_IN_PLACE, &end, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-    MPI_Reduce(&clock.error, &trace->clock_error, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+    const double begin = -ranks_most(bench, -(timeline.started + clock.offset));
+    const double end = ranks_most(bench, timeline.ended + clock.offset);
+    trace->clock_error = ranks_most(bench, clock.error);
     event_t *const mine = make_events(mc_run_of(request), &timeline);
     shift(mine, timeline.n_steps, clock.offset - begin);
     trace->seconds = end - begin;

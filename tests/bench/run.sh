@@ -130,6 +130,13 @@ test_usage() {
     refuses '.' tiny bcast --strategies 'bcast:mst(nowhere)'
     refuses '.' tiny bcast --mesh box=3,gpu=2
     refuses '--gate: expected to make a new file' tiny bcast --gate "$out"
+    # without MPI, and without ranks that are each alone
+    "$build/meshcoll" run -n 2 "$bench" --strategies best -b 64 -e 64 -n 3 >"$out/table" || fail "meshcoll run"
+    grep -q '^# mesh .*(2 ranks)' "$out/table" || { cat "$out/table"; fail "ranks of meshcoll run"; }
+    refuses 'one rank has nobody to exchange with' "$bench"
+    "$build/meshcoll" run -n 1 "$bench" --strategies best -b 64 -e 64 -n 3 >"$out/table" || fail "one rank that is meant"
+    refuses 'MPI says rank [01] of 1 where the launcher says [01] of 2' "$build/meshcoll" run -n 2 "$bench" --flat mpi
+    if ldd "$bench" | grep -i libmpi; then fail "meshcoll-bench is linked with MPI"; fi
     # once, and before MPI starts: with this it would not
     [ "$("${run[@]}" "$bench" --help | grep -c -- '--strategies LIST')" = 1 ] || fail "--help"
     [ "$(OMPI_MCA_btl=none "$bench" --version | grep -c '^meshcoll-bench [0-9]')" = 1 ] ||

@@ -86,8 +86,8 @@ if [ -n "$lib" ] && nm -D --undefined-only "$lib" | grep -E ' MPI_'; then
 fi
 echo "PMPI: ok"
 
-# MPI is not loaded with libmeshcoll.so or the command, directly or through another library.
-for file in "$(find "$work/prefix" -name libmeshcoll.so)" "$work/prefix"/bin/meshcoll; do
+# MPI is not loaded with libmeshcoll.so or the programs, directly or through another library.
+for file in "$(find "$work/prefix" -name libmeshcoll.so)" "$work/prefix"/bin/meshcoll "$work/prefix"/bin/meshcoll-bench; do
     if [ -e "$file" ] && ldd "$file" | grep -iE 'libmpi|libpmpi|mpich'; then
         echo "$(basename "$file") needs MPI"
         exit 1

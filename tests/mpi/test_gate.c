@@ -1,5 +1,5 @@
 /* bench/common/gate.h: nobody goes before all have come, all have one moment, and waiting takes no core. */
-#include "common/gate.h"
+#include "common/gate_mpi.h"
 
 #include <mpi.h>
 #include <stdio.h>
@@ -92,7 +92,7 @@ static void test_refusal(const char *path, const char *reason)
 {
     char why[GATE_WHY], first[GATE_WHY];
     gate_t *gate = NULL;
-    check(!gate_open(path, &gate, why), "opened what it should refuse");
+    check(!gate_open_mpi(path, &gate, why), "opened what it should refuse");
     check(!gate, "an output was set");
     check(strstr(why, reason) != NULL, why);
     memcpy(first, why, sizeof first);
@@ -109,7 +109,7 @@ int main(int argc, char **argv)
     name_file(path);
 
     gate_t *gate;
-    check(gate_open(path, &gate, why), why);
+    check(gate_open_mpi(path, &gate, why), why);
     check(access(path, F_OK) != 0, "the file is still there");
     test_turns(gate);
     test_pause(gate);
