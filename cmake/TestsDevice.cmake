@@ -9,8 +9,8 @@ list(TRANSFORM device_texts PREPEND ${PROJECT_SOURCE_DIR}/src/gpu/)
 set(route_text ${PROJECT_SOURCE_DIR}/src/gpu/route/route.c)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${device_texts} ${route_text})
 
-add_library(meshcoll_device_tests OBJECT ${device_folder}/bits.c ${device_folder}/box.c ${device_folder}/far.c
-            ${device_folder}/test_walk.c)
+add_library(meshcoll_device_tests OBJECT ${device_folder}/bits.c ${device_folder}/box.c
+            ${device_folder}/counts.c ${device_folder}/far.c ${device_folder}/test_walk.c)
 meshcoll_compile_options(meshcoll_device_tests)
 target_include_directories(meshcoll_device_tests PRIVATE ${PROJECT_SOURCE_DIR}/tests)
 target_link_libraries(meshcoll_device_tests PRIVATE meshcoll_test_support)
@@ -38,7 +38,7 @@ meshcoll_device_program(device_walk)
 foreach(name IN ITEMS strategies_1d strategies_2d strategies_ragged counts_and_places long_vectors receiver_first
                       sender_first relay_first joined tracks several_threads direct_1d direct_2d direct_ragged direct_far
                       direct_receiver_late direct_receiver_first direct_several_threads ll_receiver_first ll_sender_first
-                      ll_several_threads ll_wraps far_2d far_ragged far_3d far_receiver_first far_sender_first
+                      ll_several_threads ll_wraps counts_wrap differs far_2d far_ragged far_3d far_receiver_first far_sender_first
                       limit abort_word reductions alike)
     meshcoll_device_test(${name} "device;unit" device_walk ${name})
 endforeach()
@@ -104,7 +104,7 @@ if(NOT MESHCOLL_SANITIZE)
         mc_release(mc_device_lane(thread, call, cursor, m)->raised, table->number[m] + 1);
     for (uint32_t i = 0; i < cursor->runs && status == MC_DEVICE_DONE; i++)")
     meshcoll_device_mutant(track_not_awaited tracks
-        "mc_device_mark(thread, call, cursor, run->lane, run->n));" "0);")
+        "mc_device_mark(thread, call, cursor, run->lane, run->n), 64" "0, 64")
     meshcoll_device_mutant(track_of_the_last_launch tracks
         "call->track[mc_table(thread)->block].launch << 32" "(uint64_t)(0 * thread.index)")
     meshcoll_device_mutant(track_marked_before_its_step tracks
@@ -120,9 +120,9 @@ if(NOT MESHCOLL_SANITIZE)
         mc_device_report_wait" "    if (0 && status != MC_DEVICE_DONE) {
         mc_device_report_wait")
     meshcoll_device_mutant(ll_never_cleaned ll_wraps
-        "(number & 0x7fffffff) < MC_DEVICE_SLOTS" "number == UINT64_MAX")
+        "(MC_DEVICE_LL_COUNT_BITS - 1)) - 1)) < MC_DEVICE_SLOTS" "(MC_DEVICE_LL_COUNT_BITS - 1)) - 1)) > UINT32_MAX")
     meshcoll_device_mutant(direct_before_begin direct_receiver_late
-        "mc_device_await(call, lane->begun, 0, *lane->launches)" "MC_DEVICE_DONE")
+        "status = mc_device_await(call, lane->begun," "status = 1 ? MC_DEVICE_DONE : mc_device_await(call, lane->begun,")
     meshcoll_device_mutant(direct_flag_before_data direct_receiver_first
         "    for (uint32_t i = 0; i < cursor->runs && status == MC_DEVICE_DONE; i++)"
         "    for (uint32_t m = thread.index; m < cursor->messages; m += thread.count)
@@ -137,6 +137,15 @@ if(NOT MESHCOLL_SANITIZE)
         "(uint64_t)pass * call->piece" "0 * (uint64_t)pass")
     meshcoll_device_mutant(slice_short_of_a_word strategies_1d
         "run->slice * (slice + 1)" "(run->slice * (slice + 1) - (slice == 1) * MC_DEVICE_WORD)")
+    meshcoll_device_mutant(takes_other_calls differs
+        "return table->digest[m] == call->digest ?" "return 1 ?")
+    meshcoll_device_mutant(ll_takes_other_calls differs
+        "uint32_t digest)
+{
+    return (uint32_t)(number + 1)" "uint32_t digest)
+{
+    digest = 0;
+    return (uint32_t)(number + 1)")
     meshcoll_device_mutant(no_limit limit
         "now - *begun > call->limit" "0 * (now - *begun) > call->limit")
     meshcoll_device_mutant(no_abort abort_word
@@ -150,10 +159,10 @@ if(NOT MESHCOLL_SANITIZE)
     }" "io->complete = !r->params.receives || status == MESHCOLL_OK;
     }")
     meshcoll_proxy_mutant(proxy_credit_off_by_one far_sender_first
-        "f->number[i] + 1," "f->number[i] + 1 + !r->params.receives,")
+        "mc_device_count(f->number[i], f->digest)," "mc_device_count(f->number[i], f->digest) + !r->params.receives,")
     meshcoll_proxy_mutant(proxy_takes_before_all_blocks far_2d
-        "<= f->number[i])
-            return false;" "<= f->number[i] && i == 0)
+        "f->number[i]) <= 0)
+            return false;" "f->number[i]) <= 0 && i == 0)
             return false;")
 endif()
 
@@ -237,14 +246,14 @@ endfunction()
 meshcoll_gpu_program(device_gpu)
 foreach(name IN ITEMS collectives strategies host_memory types in_flight ordered persistent blocking kinds
                       unequal_blocks captured parts known_calls guards late aborted cannot_open cannot_launch one_gpu
-                      no_libcuda old_libcuda no_kernels disagree refused stale stale_start stale_captured nothing_left
+                      no_libcuda old_libcuda no_kernels disagree refused stale stale_start stale_captured differ nothing_left
                       registered registered_late registered_captured cannot_register tracks
                       progress_thread streams slow queue_full gave_up killed executor explained counted staged staged_ends
                       staged_fails scaled passing
                       far_collectives far_ragged far_3d far_types far_strategies far_unequal far_long far_in_flight
                       far_mixed far_parts far_blocking far_persistent far_threads far_idle far_captured far_late
                       far_aborted far_killed far_refused far_cannot_open far_cannot_launch far_left
-                      far_mismatch far_streams far_explained far_registered far_tracks
+                      far_mismatch far_differ far_streams far_explained far_registered far_tracks
                       far_direct far_direct_ordered far_direct_one_end far_direct_cannot far_direct_full
                       far_direct_fails far_direct_setting)
     meshcoll_device_test(gpu_${name} device device_gpu ${name})
@@ -253,7 +262,7 @@ endforeach()
 
 # The same with messages between machines in memory of GPUs.
 foreach(name IN ITEMS far_ragged far_unequal far_long far_in_flight far_mixed far_parts far_persistent far_idle far_late
-                      far_aborted far_killed far_cannot_launch far_left far_mismatch)
+                      far_aborted far_killed far_cannot_launch far_left far_mismatch far_differ)
     meshcoll_device_test(gpu_${name}_direct device device_gpu ${name})
     set_tests_properties(device.gpu_${name}_direct PROPERTIES SKIP_RETURN_CODE ${skip_code}
         ENVIRONMENT "${sanitizer_env};MESHCOLL_GPU_DIRECT=on;FAKE_UCX_CUDA=1;FAKE_DIRECT=flush")
@@ -261,7 +270,7 @@ endforeach()
 
 # The same by the stream executor, on so many GPUs.
 foreach(name IN ITEMS types in_flight ordered persistent blocking kinds unequal_blocks captured parts late
-                      aborted cannot_open cannot_launch disagree refused stale stale_start stale_captured progress_thread registered
+                      aborted cannot_open cannot_launch disagree refused stale stale_start stale_captured differ progress_thread registered
                       registered_late
                       registered_captured cannot_register)
     meshcoll_device_test(gpu_${name}_in_streams device device_gpu ${name} 1)
@@ -295,7 +304,7 @@ if(NOT MESHCOLL_SANITIZE)
         "    flush(q);
     for (uint32_t i = cursor->at"
         "    if (sends)
-        write_word(q, state, MC_STREAM_FULL);
+        write_word(q, state, mc_stream_full(call->digest));
     flush(q);
     for (uint32_t i = cursor->at")
     meshcoll_gpu_mutant(full_is_empty gpu/stream/stream.c slow 1
@@ -303,7 +312,7 @@ if(NOT MESHCOLL_SANITIZE)
     }" "sends ? MC_STREAM_OPEN : MC_STREAM_FULL);
     }")
     meshcoll_gpu_mutant(direct_before_begun gpu/stream/stream.c registered_late 1
-        "    await_state(q, lane->begun, MC_STREAM_FULL);" "")
+        "    await_call(q, lane->begun, lane->word + MC_DEVICE_SLOTS);" "")
     meshcoll_gpu_mutant(one_slot gpu/stream/stream.c slow 1 "(uint64_t)slot *" "0 * (uint64_t)slot *")
     meshcoll_gpu_mutant(same_piece gpu/stream/stream.c slow 1 "(uint64_t)pass *" "0 * (uint64_t)pass *")
     meshcoll_gpu_mutant(nobody_told gpu/stream/watch.c gave_up 1 "i < on->n_peers" "i > on->n_peers")

@@ -179,11 +179,21 @@ static inline uint32_t mc_tag_digest(uint64_t tag)
 {
     return (uint32_t)tag & ((UINT32_C(1) << MC_TAG_DIGEST_BITS) - 1);
 }
+/* The bits in which messages are alike that could be taken for one of the tag `own`, but for their digest and kind:
+ * those of its operation; of what proxies send, which is one operation, the very message. */
+static inline uint64_t mc_tag_alike_bits(uint64_t own)
+{
+    const uint64_t data = UINT64_C(3) << MC_TAG_SEQ_BITS;
+    const uint32_t operation =
+        (uint32_t)(own >> (MC_TAG_KIND_BITS + MC_TAG_SEQ_BITS)) & MC_TAG_GREETING;
+    return operation == MC_TAG_ROUTE ? ~((UINT64_C(1) << MC_TAG_DIGEST_BITS) - 1)
+                                     : mc_tag_call_bits() & ~data;
+}
 /* Is it of the same operation as a message of the tag `own`, and of another call? */
 static inline bool mc_tag_differs(uint64_t tag, uint64_t own)
 {
-    const uint64_t data = UINT64_C(3) << MC_TAG_SEQ_BITS, operation = mc_tag_call_bits() & ~data;
-    return (tag & data) != MC_TAG_DATA && ((tag ^ own) & operation) == 0 &&
+    const uint64_t data = UINT64_C(3) << MC_TAG_SEQ_BITS;
+    return (tag & data) != MC_TAG_DATA && ((tag ^ own) & mc_tag_alike_bits(own)) == 0 &&
            mc_tag_digest(tag) != mc_tag_digest(own);
 }
 

@@ -339,10 +339,11 @@ static int ucx_arm(mc_transport_t *t)
 static bool ucx_differs(mc_transport_t *t, uint64_t tag, uint64_t *other)
 {
     static const uint64_t kind[] = {0, MC_TAG_CREDIT, MC_TAG_LAST};
+    const uint64_t bits = mc_tag_alike_bits(tag) | MC_TAG_CREDIT | MC_TAG_LAST;
     bool found = false;
     for (size_t i = 0; i < MC_COUNT(kind) && !found; i++) {
         ucp_tag_recv_info_t info;
-        found = ucp_tag_probe_nb(ucx_of(t)->worker, tag | kind[i], mc_tag_call_bits(), 0, &info) &&
+        found = ucp_tag_probe_nb(ucx_of(t)->worker, tag | kind[i], bits, 0, &info) &&
                 mc_tag_differs(info.sender_tag, tag);
         if (found)
             *other = info.sender_tag;

@@ -140,6 +140,12 @@ static void lower(mc_box_run_t *run, int rank, uint32_t widest, const mc_direct_
     need(mc_device_program_check(r->program, all) == MESHCOLL_OK, run->name);
 }
 
+uint32_t mc_box_digest(const mc_box_run_t *run, int rank)
+{
+    const uint32_t digest = 311 * run->box->calls + (rank + 1 == run->how.differs);
+    return digest & ((1u << MC_DEVICE_DIGEST_BITS) - 1);
+}
+
 static void launch(mc_box_run_t *run, int rank)
 {
     mc_box_rank_t *const r = &run->rank[rank];
@@ -158,7 +164,8 @@ static void launch(mc_box_run_t *run, int rank)
                                  .lane = r->end,
                                  .abort_word = &run->abort_word,
                                  .limit = run->how.limit,
-                                 .report = r->report};
+                                 .report = r->report,
+                                 .digest = mc_box_digest(run, rank)};
     memcpy(r->call.marks, p->marks, sizeof r->call.marks);
     need(mc_device_pieces(p, run->how.slot_bytes, run->how.ll, &r->call.piece) == MESHCOLL_OK,
          run->name);
@@ -205,6 +212,7 @@ mc_box_run_t *mc_box_run_open(mc_box_t *box, const mc_case_t *c, const char *str
     if (box->blocks != run->how.blocks) /* that of all calls, else */
         memset(box->track, 0, sizeof box->track);
     box->blocks = run->how.blocks;
+    box->calls++;
     if (box->far)
         mc_far_settle(box->far, run->how.slot_bytes);
     run->how.registered = run->how.registered && !run->how.ll && c->collective != MESHCOLL_REDUCE &&

@@ -29,6 +29,7 @@ typedef struct {
     mc_box_lane_t lane[MC_BOX_KINDS][MC_BOX_RANKS][MC_BOX_RANKS][MC_BOX_BLOCKS]; /* from, to */
     mc_device_track_t track[MC_BOX_RANKS][MC_BOX_BLOCKS];
     uint32_t blocks;   /* of the last call */
+    uint32_t calls;    /* so far; each has a digest of its own */
     mc_far_t *far;     /* lanes between machines; NULL: there is one machine */
     unsigned n_direct; /* messages of programs so far that went straight to OUT */
 } mc_box_t;
@@ -47,6 +48,7 @@ typedef struct {
     uint32_t naps;   /* mc_host_naps, of the threads of a block but the first */
     unsigned delay[MC_BOX_RANKS]; /* microseconds before a rank begins */
     int absent;                   /* rank + 1 of one that never begins; 0: none */
+    int differs;                  /* rank + 1 of one whose call has another digest; 0: none */
     unsigned abort_after;         /* microseconds until the abort word is set; 0: never */
     uint64_t limit;               /* nanoseconds of a wait */
 } mc_box_how_t;
@@ -90,6 +92,8 @@ void mc_box_run(mc_box_run_t *run);
 /* Is every block done, and every result right? Otherwise prints one line. */
 bool mc_box_run_check(const mc_box_run_t *run);
 void mc_box_run_close(mc_box_run_t *run);
+/* That of a rank's call. */
+uint32_t mc_box_digest(const mc_box_run_t *run, int rank);
 
 /* Opens, runs, checks and closes. */
 bool mc_box_case(mc_box_t *box, const mc_case_t *c, const char *strategy, const mc_box_how_t *how);

@@ -125,7 +125,7 @@ void mc_far_give(mc_far_t *far, int rank, const mc_device_program_t *program,
         const bool receives = lane % 2;
         if (mc_far_joins(far, rank, peer))
             need(mc_route_give(receives ? far->route[peer][rank][1] : far->route[rank][peer][0],
-                               schedule, lane) == MESHCOLL_OK,
+                               schedule, lane, call->digest) == MESHCOLL_OK,
                  "a launch");
     }
     mc_schedule_drop(schedule);

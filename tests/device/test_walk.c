@@ -4,6 +4,7 @@
  */
 #include "bits.h"
 #include "box.h"
+#include "counts.h"
 #include "support/element.h"
 #include "support/stand.h"
 #include "support/strategies.h"
@@ -321,48 +322,6 @@ static bool ll_several_threads(void)
     return repeat_threads(true, false);
 }
 
-/* So many messages later than 0, in all counters. */
-static void advance(mc_box_t *box, uint64_t by)
-{
-    mc_box_lane_t *const lane = &box->lane[true][0][1][0];
-    lane->flag += by; /* nobody looks at it */
-    lane->credit += by;
-    lane->sent += by;
-    lane->taken += by;
-}
-
-static bool late_bcast(mc_box_t *box, meshcoll_datatype_t type, size_t count)
-{
-    const mc_case_t c = {.collective = MESHCOLL_BCAST, .datatype = type, .count = count};
-    const mc_box_how_t how = {
-        .threads = 2, .slot_bytes = 1 << 10, .ll = true, .delay = {[0] = 5000}};
-    return mc_box_case(box, &c, "bcast:chain(gpu)", &how);
-}
-
-/* Numbers of messages pass 2^32, where flags begin anew. And 2^32 messages after a long one, with short ones
- * in between, the same slot holds nothing of it that has the flag which is awaited: here by the second thread,
- * whose words are not of short messages. */
-static bool ll_wraps(void)
-{
-    enum { LONG = 100, SHORT = 4, BEFORE = 8, BEHIND = 6 };
-    const uint64_t half = UINT64_C(1) << 31;
-    mc_box_t *const box = mc_box_open("gpu=2");
-    bool good = true;
-    advance(box, 2 * half - BEFORE);
-    for (int i = 0; i < BEFORE + BEHIND + 1 && good; i++)
-        good = late_bcast(box, MESHCOLL_INT32, LONG);
-    for (int turn = 1; turn <= 2; turn++) { /* to where whole slots are written */
-        advance(box, half - box->lane[true][0][1][0].sent % half);
-        for (int i = 0; i < (turn == 1 ? MC_DEVICE_SLOTS : BEHIND) && good; i++)
-            good = late_bcast(box, MESHCOLL_INT32, SHORT);
-    }
-    good = good && late_bcast(box, MESHCOLL_FLOAT32, LONG);
-    if (box->lane[true][0][1][0].sent != 4 * half + BEHIND + 1)
-        good = false;
-    mc_box_close(box);
-    return good;
-}
-
 /* Tracks: a block of each waits for the others where it must, and only there; each rank late in turn, so that
  * what waits too little is early. Averages, products of a scalar and blocks without a slice, too. */
 static bool tracks(void)
@@ -525,7 +484,9 @@ static const struct {
     {"ll_receiver_first", ll_receiver_first},
     {"ll_sender_first", ll_sender_first},
     {"ll_several_threads", ll_several_threads},
-    {"ll_wraps", ll_wraps},
+    {"ll_wraps", mc_counts_ll_wrap},
+    {"counts_wrap", mc_counts_wrap},
+    {"differs", mc_counts_differ},
     {"far_2d", far_2d},
     {"far_ragged", far_ragged},
     {"far_3d", far_3d},

@@ -9,6 +9,7 @@
 #include "runtime/call/leads.h"
 #include "runtime/call/numbers.h"
 #include "runtime/call/request.h"
+#include "runtime/handle/digest.h"
 #include "runtime/progress/callback.h"
 #include "runtime/progress/failure.h"
 
@@ -109,6 +110,13 @@ static int prepare(meshcoll_t *h, const mc_call_args_t *asked, const mc_pointer_
     return status ? fail_alone(h, status) : MESHCOLL_OK;
 }
 
+/* Among the calls of which ranks tell each other that they made the same. What its kernels send bounds its lead. */
+static void count(meshcoll_t *h, const mc_call_args_t *asked, uint32_t digest)
+{
+    if (!h->checks)
+        mc_lead_count_call(h, 0, asked->number.own, digest, NULL);
+}
+
 /* Calls ------------------------------------------------------------------------------------------- */
 
 int mc_gpu_call_run(meshcoll_t *h, const mc_call_args_t *asked, const mc_pointer_t *buffer)
@@ -120,6 +128,7 @@ int mc_gpu_call_run(meshcoll_t *h, const mc_call_args_t *asked, const mc_pointer
     if (status)
         return status;
     mc_gpu_place_t place = {.in = a->in, .out = a->out, .number = asked->number.own};
+    count(h, asked, program->asked.digest);
     status = mc_gpu_record(h, a, &choice, program, &place.record);
     if (!status)
         status = mc_gpu_run(h, program, place);
@@ -167,13 +176,16 @@ int mc_gpu_enqueue(meshcoll_t *h, const meshcoll_args_t *given, void *stream)
         status = mc_staged_refuse(&asked.args);
     if (status)
         return mc_call_refused(h, &refused, status);
-    if (asked.args.count == 0)
+    if (asked.args.count == 0) {
+        count(h, &asked, mc_digest_of(h, &asked.args, false));
         return h->checks ? choose(h, &asked, &choice) : MESHCOLL_OK;
+    }
     status = prepare(h, &asked, &memory.buffer, false, &choice, &program);
     if (status)
         return status;
     mc_gpu_place_t place = {
         .in = asked.args.in, .out = asked.args.out, .stream = stream, .number = asked.number.own};
+    count(h, &asked, program->asked.digest);
     status = mc_gpu_record(h, &asked.args, &choice, program, &place.record);
     return status ? fail_alone(h, status) : launch(h, program, &place, false);
 }

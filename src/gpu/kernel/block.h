@@ -72,6 +72,7 @@ MC_DEVICE_FN void mc_device_report(mc_thread_t thread, const mc_device_call_t *c
     report->run = run;
     report->pass = cursor->pass;
     report->program = call->program;
+    report->number = call->number;
     mc_notify(&report->status, status);
 }
 
@@ -103,7 +104,7 @@ MC_DEVICE_FN void mc_device_open(mc_thread_t thread, const mc_device_call_t *cal
         const uint64_t launch = *lane->launches + 1;
         *lane->launches = launch;
         if (i % 2)
-            mc_release(lane->begun, launch);
+            mc_release(lane->begun, launch << MC_DEVICE_DIGEST_BITS | call->digest);
     }
     mc_barrier(thread);
 }
@@ -137,11 +138,35 @@ MC_DEVICE_FN void mc_device_report_wait(mc_thread_t thread, const mc_device_call
         return;
     while (table->status[m] == MC_DEVICE_DONE)
         m++;
+    call->report[table->block].digest = table->digest[m];
     mc_device_report(thread, call, cursor, cursor->at + m * cursor->runs, table->status[m]);
 }
 
-/* Waits for each message, a thread for each; of those with flags in their data only for the credit
- * of what is sent. Returns whether the block must end, all of its threads the same. */
+/* Waits for message m, numbered by its lane's count; of those with flags in their data only for the credit of what is
+ * sent. What came, or began, must be of the same call. Returns how that ended. */
+MC_DEVICE_FN uint32_t mc_device_await_message(const mc_device_call_t *call,
+                                              const mc_device_lane_t *lane, uint32_t m, int sends,
+                                              int direct, mc_device_table_t *table)
+{
+    const uint64_t number = table->number[m];
+    uint64_t value = 0;
+    uint32_t status = MC_DEVICE_DONE;
+    table->digest[m] = call->digest;
+    if (direct)
+        status = mc_device_await(call, lane->begun, *lane->launches << MC_DEVICE_DIGEST_BITS, 64,
+                                 &value);
+    else if (sends || !call->ll)
+        status = mc_device_await(call, lane->awaited, number + 1 - (sends ? MC_DEVICE_SLOTS : 0),
+                                 MC_DEVICE_COUNT_BITS, &value);
+    if (status != MC_DEVICE_DONE || (!direct && (sends || call->ll)))
+        return status;
+    table->digest[m] = direct ? (uint32_t)value & ((1u << MC_DEVICE_DIGEST_BITS) - 1)
+                              : mc_device_digest(value, number, call->digest);
+    return table->digest[m] == call->digest ? MC_DEVICE_DONE : MC_DEVICE_DIFFERS;
+}
+
+/* Waits for the messages of a step, a thread for each. Returns whether the block must end, all of its threads the
+ * same. */
 MC_DEVICE_FN int mc_device_begin(mc_thread_t thread, const mc_device_call_t *call,
                                  const mc_device_cursor_t *cursor, mc_device_table_t *table)
 {
@@ -153,15 +178,13 @@ MC_DEVICE_FN int mc_device_begin(mc_thread_t thread, const mc_device_call_t *cal
         const mc_device_lane_t *const lane = mc_device_lane(thread, call, cursor, m);
         const int sends = m >= cursor->receives, direct = (int)(cursor->direct >> m & 1);
         const uint64_t number = *lane->count;
-        if (direct)
-            status = mc_device_await(call, lane->begun, 0, *lane->launches);
-        else if (sends || !call->ll)
-            status = mc_device_await(call, lane->awaited, sends ? MC_DEVICE_SLOTS : 0, number + 1);
-        table->status[m] = status;
         table->number[m] = number;
+        status = mc_device_await_message(call, lane, m, sends, direct, table);
+        table->status[m] = status;
+        table->flag[m] = mc_device_ll_flag(number, call->digest);
         table->message[m] = direct ? lane->window + call->window_at
                                    : lane->slots + number % MC_DEVICE_SLOTS * call->slot_bytes;
-        *lane->count = number + 1;
+        *lane->count = mc_device_count(number, call->digest);
     }
     if (!mc_barrier_any(thread, status != MC_DEVICE_DONE))
         return 0;
@@ -183,7 +206,8 @@ MC_DEVICE_FN int mc_device_end_ll(mc_thread_t thread, const mc_device_call_t *ca
         return 1;
     }
     for (uint32_t m = thread.index; m < cursor->receives; m += thread.count)
-        mc_post(mc_device_lane(thread, call, cursor, m)->raised, table->number[m] + 1);
+        mc_post(mc_device_lane(thread, call, cursor, m)->raised,
+                mc_device_count(table->number[m], call->digest));
     return 0;
 }
 
@@ -258,7 +282,8 @@ MC_DEVICE_FN int mc_device_step(mc_thread_t thread, const mc_device_call_t *call
         return mc_device_end_ll(thread, call, cursor, table, at, status);
     mc_barrier(thread);
     for (uint32_t m = thread.index; m < cursor->messages; m += thread.count)
-        mc_release(mc_device_lane(thread, call, cursor, m)->raised, table->number[m] + 1);
+        mc_release(mc_device_lane(thread, call, cursor, m)->raised,
+                   mc_device_count(table->number[m], call->digest));
     return 0;
 }
 
@@ -279,6 +304,7 @@ MC_DEVICE_FN int mc_device_keep_order(mc_thread_t thread, const mc_device_call_t
 {
     const uint32_t own = mc_device_track(run);
     mc_device_track_t *const track = &call->track[mc_table(thread)->block];
+    uint64_t value;
     uint32_t status = MC_DEVICE_DONE;
     if (run->op == MC_DEVICE_MARK) { /* the threads have met at the end of the step */
         if (thread.index == 0)
@@ -286,8 +312,9 @@ MC_DEVICE_FN int mc_device_keep_order(mc_thread_t thread, const mc_device_call_t
         return 0;
     }
     if (thread.index == 0) {
-        status = mc_device_await(call, &(track - own + run->lane)->done, 0,
-                                 mc_device_mark(thread, call, cursor, run->lane, run->n));
+        status =
+            mc_device_await(call, &(track - own + run->lane)->done,
+                            mc_device_mark(thread, call, cursor, run->lane, run->n), 64, &value);
         if (status != MC_DEVICE_DONE)
             mc_device_report(thread, call, cursor, cursor->at, status);
     }

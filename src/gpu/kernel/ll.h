@@ -1,14 +1,14 @@
 /*
  * Messages with flags in their data, as NCCL's LL protocol has them: for calls of few bytes. Of each
  * 8 bytes, which are written and read at once, 4 are data and 4 the flag: the low bits of the number
- * of the message, from 1. A receiver's thread reads until the flag is that of the message, so that
+ * of the message, from 1, below the digest of its call. A receiver's thread reads until the flag is that of the message, so that
  * nothing else tells of it: no release, which waits for all writes, and no barrier between a word's
  * arrival and its being passed on. A message takes twice its bytes. gpu/kernel/block.h says what the
  * includer gives; of that mc_pair_t with mc_load_pair, mc_store_pair and mc_post are for this file.
  *
  * A slot that is read has older flags: of its message before, four numbers back, and where messages
- * were shorter of earlier ones. Flags repeat after 2^32 messages. So a sender writes the whole slot
- * in four messages of 2^31: no flag in a slot is as old as it would have to be. For the same reason
+ * were shorter of earlier ones. Flags repeat after 2^23 messages. So a sender writes the whole slot
+ * in four messages of 2^22: no flag in a slot is as old as it would have to be. For the same reason
  * these messages have slots and counters of their own, which begin as 0: the data of other messages
  * could be any flag.
  */
@@ -36,9 +36,12 @@ MC_DEVICE_FN mc_word_t mc_device_no_word(void)
     return parts.word;
 }
 
-MC_DEVICE_FN uint32_t mc_device_ll_flag(const mc_device_table_t *table, uint32_t m)
+/* Of a message, and of the digest of its call. */
+enum { MC_DEVICE_LL_COUNT_BITS = 32 - MC_DEVICE_DIGEST_BITS };
+MC_DEVICE_FN uint32_t mc_device_ll_flag(uint64_t number, uint32_t digest)
 {
-    return (uint32_t)(table->number[m] + 1);
+    return (uint32_t)(number + 1) << MC_DEVICE_DIGEST_BITS >> MC_DEVICE_DIGEST_BITS |
+           digest << MC_DEVICE_LL_COUNT_BITS;
 }
 
 /* The word of a message that begins with byte `at` of the data. */
@@ -51,7 +54,7 @@ MC_DEVICE_FN void mc_device_ll_put(const mc_device_table_t *table, uint32_t m, u
                                    mc_word_t x)
 {
     char *const word = mc_device_ll_word(table, m, at);
-    const uint64_t flag = (uint64_t)mc_device_ll_flag(table, m) << 32;
+    const uint64_t flag = (uint64_t)table->flag[m] << 32;
     mc_device_parts_t parts;
     parts.word = x;
     MC_UNROLL
@@ -64,13 +67,14 @@ MC_DEVICE_FN void mc_device_ll_put(const mc_device_table_t *table, uint32_t m, u
 }
 
 /* Returns how waiting for it ended. */
-MC_DEVICE_FN uint32_t mc_device_ll_get(const mc_device_call_t *call, const mc_device_table_t *table,
+MC_DEVICE_FN uint32_t mc_device_ll_get(const mc_device_call_t *call, mc_device_table_t *table,
                                        uint32_t m, uint64_t at, mc_word_t *x)
 {
     const char *const word = mc_device_ll_word(table, m, at);
-    const uint32_t flag = mc_device_ll_flag(table, m);
+    const uint32_t flag = table->flag[m];
     uint64_t begun = 0;
     for (;;) {
+        uint32_t other = 0;
         MC_ROLLED
         for (int poll = 0; poll < MC_DEVICE_POLLS; poll++) {
             const mc_pair_t low = mc_load_pair(word), high = mc_load_pair(word + MC_DEVICE_WORD);
@@ -86,7 +90,12 @@ MC_DEVICE_FN uint32_t mc_device_ll_get(const mc_device_call_t *call, const mc_de
                 *x = parts.word;
                 return MC_DEVICE_DONE;
             }
+            other = (uint32_t)(low.a >> 32);
             mc_pause();
+        }
+        if (other != flag && (other ^ flag) << MC_DEVICE_DIGEST_BITS == 0) {
+            mc_mark(&table->digest[m], other >> MC_DEVICE_LL_COUNT_BITS);
+            return MC_DEVICE_DIFFERS;
         }
         const uint32_t over = mc_device_waited(call, &begun);
         if (over != MC_DEVICE_DONE)
@@ -97,7 +106,7 @@ MC_DEVICE_FN uint32_t mc_device_ll_get(const mc_device_call_t *call, const mc_de
 /* Is the whole slot written with this message? */
 MC_DEVICE_FN int mc_device_ll_cleans(uint64_t number)
 {
-    return (number & 0x7fffffff) < MC_DEVICE_SLOTS;
+    return (number & ((1u << (MC_DEVICE_LL_COUNT_BITS - 1)) - 1)) < MC_DEVICE_SLOTS;
 }
 
 /* What is behind the message's bytes. */

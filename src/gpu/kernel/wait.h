@@ -2,7 +2,7 @@
 #ifndef MC_KERNEL_WAIT_H
 #define MC_KERNEL_WAIT_H
 
-#include "gpu/program/format.h"
+#include "gpu/program/piece.h"
 
 #ifndef MC_DEVICE_FN
 #error "include gpu/kernel/on_cuda.h before this file, or what gives the same on a host"
@@ -21,15 +21,16 @@ MC_DEVICE_FN uint32_t mc_device_waited(const mc_device_call_t *call, uint64_t *b
     return now - *begun > call->limit ? MC_DEVICE_LATE : MC_DEVICE_DONE;
 }
 
-/* Until *word + slack >= least. Returns how it ended. */
+/* Until *word >= least by the bits below `above`, which wrap. Returns how it ended, and what the word is then. */
 MC_DEVICE_FN uint32_t mc_device_await(const mc_device_call_t *call, const uint64_t *word,
-                                      uint64_t slack, uint64_t least)
+                                      uint64_t least, int above, uint64_t *value)
 {
     uint64_t begun = 0;
     for (;;) {
         MC_ROLLED
         for (int poll = 0; poll < MC_DEVICE_POLLS; poll++) {
-            if (mc_acquire(word) + slack >= least)
+            *value = mc_acquire(word);
+            if ((int64_t)((*value - least) << (64 - above)) >= 0)
                 return MC_DEVICE_DONE;
             mc_pause();
         }

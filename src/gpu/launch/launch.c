@@ -3,6 +3,10 @@
 #include "gpu/launch/times.h"
 #include "gpu/mesh/gpu.h"
 #include "gpu/mesh/signals.h"
+#include "gpu/program/piece.h"
+#include "runtime/diagnose/differ.h"
+#include "runtime/diagnose/waits/publish.h"
+#include "runtime/handle/digest.h"
 #include "runtime/progress/failure.h"
 #include "runtime/progress/wait.h"
 
@@ -41,6 +45,12 @@ static uint64_t window_at(const mc_gpu_program_t *p, const mc_gpu_place_t *at)
     return p->window ? (uint64_t)((const char *)at->out - p->window->buffer) : 0;
 }
 
+/* In what a launch's messages say of themselves. */
+static uint32_t digest_of(const mc_gpu_program_t *p, const mc_gpu_place_t *at)
+{
+    return mc_digest_numbered(p->asked.digest, at->number);
+}
+
 static int enqueue_steps(const meshcoll_t *h, const mc_gpu_program_t *p, const mc_gpu_place_t *at)
 {
     const mc_gpu_t *const gpu = h->gpu;
@@ -51,6 +61,8 @@ static int enqueue_steps(const meshcoll_t *h, const mc_gpu_program_t *p, const m
         [MC_DEVICE_SCRATCH] = gpu->scratch ? (char *)(uintptr_t)gpu->scratch->at : NULL};
     const mc_stream_call_t call = {.program = p->lowered,
                                    .number = p->number,
+                                   .operation = at->number,
+                                   .digest = digest_of(p, at),
                                    .slot_bytes = p->call.slot_bytes,
                                    .piece = p->call.piece,
                                    .passes = p->call.passes,
@@ -74,14 +86,26 @@ static int launch_kernel(const meshcoll_t *h, const mc_gpu_program_t *p, const m
     launch.one.buffer[MC_DEVICE_SCRATCH] =
         gpu->scratch ? (char *)(uintptr_t)gpu->scratch->at : NULL;
     launch.one.window_at = window_at(p, at);
+    launch.one.number = at->number;
+    launch.one.digest = digest_of(p, at);
     launch.one.limit = h->timeout_ms > 0 ? (uint64_t)h->timeout_ms * 1000000u : UINT64_MAX;
     return mc_cuda_status(mc_cuda()->launch(p->kernel, p->call.blocks, 1, 1, MC_DEVICE_THREADS, 1,
                                             1, 0, at->stream, parameter, NULL),
                           "launch a kernel");
 }
 
+static mc_waits_launch_t asked(const mc_gpu_program_t *p, uint32_t number)
+{
+    mc_waits_launch_t asked = p->asked;
+    asked.number = number % MC_TAG_CALLS;
+    asked.is_persistent = number >= MC_TAG_CALLS;
+    return asked;
+}
+
 static int launch_program(const meshcoll_t *h, const mc_gpu_program_t *p, const mc_gpu_place_t *at)
 {
+    const mc_waits_launch_t launch = asked(p, at->number);
+    mc_waits_launched(h->job, &launch);
     return h->gpu->signals ? enqueue_steps(h, p, at) : launch_kernel(h, p, at);
 }
 
@@ -118,12 +142,14 @@ static int launch_now(meshcoll_t *h, mc_gpu_program_t *p, const mc_gpu_place_t *
         h->hooks.took ? mc_gpu_times_begin(h, at->record, at->stream) : NULL;
     status = launch_program(h, p, at);
     if (!status && p->schedule)
-        status = mc_proxy_launch(gpu->end, p->schedule);
+        status = mc_proxy_launch(gpu->end, p->schedule, digest_of(p, at));
     if (!status) {
         if (timed)
             mc_gpu_times_end(h, timed, at->stream);
         count_sent(h, p);
         gpu->number[gpu->n_launches % MC_GPU_NUMBERS] = at->number;
+        gpu->program[gpu->n_launches % MC_GPU_NUMBERS] = p->number;
+        gpu->since = 0;
         p->last = ++gpu->n_launches;
         gpu->last_stream = at->stream;
         status = mc_cuda_status(mc_cuda()->event_record(gpu->done, at->stream), "record an event");
@@ -166,6 +192,27 @@ static void describe_late(const meshcoll_t *h, uint32_t block, const mc_device_r
     mc_device_report_print(p->lowered, report, text);
 }
 
+static int32_t job_rank(const meshcoll_t *h, const mc_gpu_program_t *p, int32_t planned)
+{
+    return mc_job_rank(h, p->by_comm ? mc_mesh_rank_of(&h->order, planned) : planned);
+}
+
+/* The peer of the message that a block stands at has made another call, or may have. ERR_MISMATCH; OK: it is not known. */
+static int check_peer(const meshcoll_t *h, const mc_device_report_t *report)
+{
+    const mc_gpu_program_t *const p = mc_gpu_program_find(h->gpu, report->program);
+    const bool told = report->status == MC_DEVICE_DIFFERS;
+    if (!p || report->run >= p->lowered->n_runs ||
+        !mc_device_is_message(&p->lowered->run[report->run]))
+        return told ? mc_fail(MESHCOLL_ERR_MISMATCH,
+                              "ranks have made different calls on device memory; all ranks must "
+                              "make the same calls in the same order")
+                    : MESHCOLL_OK;
+    const int32_t planned = p->lowered->peer[p->lowered->run[report->run].lane / 2];
+    const mc_waits_launch_t launch = asked(p, report->number);
+    return mc_differ_ask_launch(h, job_rank(h, p, planned), &launch, told);
+}
+
 /* Of a rank that gave up, the messages that follow are not what they should be. News of its failure say
  * more, if there are any. */
 static void check_notice(meshcoll_t *h)
@@ -192,9 +239,10 @@ static int check_reports(meshcoll_t *h)
     for (uint32_t b = 0; b < gpu->arena.layout.blocks; b++) {
         const mc_device_report_t *const report = &gpu->report[b];
         const uint32_t status = __atomic_load_n(&report->status, __ATOMIC_ACQUIRE);
-        if (status == MC_DEVICE_LATE) {
+        if (status == MC_DEVICE_LATE || status == MC_DEVICE_DIFFERS) {
             describe_late(h, b, report, &text);
-            mc_failure_break(h, mc_fail(MESHCOLL_ERR_TIMEOUT, "%s", why));
+            const int differs = h->job->failure.status ? MESHCOLL_OK : check_peer(h, report);
+            mc_failure_break(h, differs ? differs : mc_fail(MESHCOLL_ERR_TIMEOUT, "%s", why));
             return mc_failure_check(h);
         }
         if (status == MC_DEVICE_ABORTED && !h->job->failure.status)
@@ -233,11 +281,46 @@ static int check_refusals(const meshcoll_t *h)
     return mc_failure_refusal(h, number, i);
 }
 
+/* Asks all peers of a launch that may wait for one whether they make the same call. */
+static int ask_peers(const meshcoll_t *h, const mc_gpu_program_t *p, uint32_t number)
+{
+    const mc_waits_launch_t launch = asked(p, number);
+    int status = MESHCOLL_OK;
+    for (uint32_t i = 0; i < p->lowered->n_peers && !status; i++)
+        status = mc_differ_ask_launch(h, job_rank(h, p, p->lowered->peer[i]), &launch, false);
+    return status;
+}
+
+/* A kernel that waits for what never comes tells nobody before its limit: as with calls on host memory, peers are
+ * asked after a second, and each time that the wait has doubled. */
+static int ask_others(meshcoll_t *h)
+{
+    mc_gpu_t *const gpu = h->gpu;
+    const int64_t now = mc_now_ms();
+    const uint64_t n = gpu->n_launches - gpu->n_done;
+    int status = MESHCOLL_OK;
+    if (gpu->since == 0) {
+        gpu->since = now;
+        gpu->due = now + MC_WAITS_FRESH_MS;
+    }
+    if (now < gpu->due)
+        return MESHCOLL_OK;
+    gpu->due = now + (now - gpu->since);
+    for (uint32_t i = 0; i < n && i < MC_GPU_NUMBERS && !status; i++) {
+        const uint64_t at = (gpu->n_launches - 1 - i) % MC_GPU_NUMBERS;
+        const mc_gpu_program_t *const p = mc_gpu_program_find(gpu, gpu->program[at]);
+        status = p ? ask_peers(h, p, gpu->number[at]) : MESHCOLL_OK;
+    }
+    return status;
+}
+
 int mc_gpu_state(meshcoll_t *h)
 {
     int running = has_ended(h->gpu);
-    const int refused = running == MESHCOLL_IN_PROGRESS ? check_refusals(h) : MESHCOLL_OK;
-    running = refused ? refused : running;
+    int failed = running == MESHCOLL_IN_PROGRESS ? check_refusals(h) : MESHCOLL_OK;
+    if (running == MESHCOLL_IN_PROGRESS && !failed)
+        failed = ask_others(h);
+    running = failed ? failed : running;
     if (running < 0)
         mc_failure_break(h, running);
     const int status = check_reports(h);

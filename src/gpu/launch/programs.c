@@ -6,6 +6,8 @@
 #include "gpu/mesh/signals.h"
 #include "runtime/call/args.h"
 #include "runtime/call/run.h"
+#include "runtime/diagnose/waits/describe.h"
+#include "runtime/handle/digest.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -456,7 +458,8 @@ static int make_lanes(const making_t *m, mc_gpu_program_t *p)
         const char *const slots = mc_gpu_arena_lane(&gpu->arena, peer, receives, 0, false).slots;
         p->lane[i] =
             (mc_stream_lane_t){.slots = (mc_cu_address_t)(uintptr_t)slots,
-                               .states = mc_gpu_signals_states(gpu->signals, peer, receives)};
+                               .states = mc_gpu_signals_states(gpu->signals, peer, receives),
+                               .word = mc_gpu_signals_word(gpu->signals, peer, receives)};
         if (mc_device_messages(p->lowered, i, true) == 0)
             continue;
         p->lane[i].begun = mc_gpu_signals_begun(gpu->signals, peer, receives);
@@ -538,16 +541,26 @@ int mc_gpu_program(meshcoll_t *h, const meshcoll_args_t *a, const mc_ranked_t *c
     p = calloc(1, sizeof *p);
     if (!p)
         return mc_fail_memory("a program");
-    *p = (mc_gpu_program_t){.number = gpu->next_program++,
-                            .collective = a->collective,
-                            .datatype = a->datatype,
-                            .op = a->op,
-                            .root = a->root,
-                            .count = a->count,
-                            .in_place = a->in == a->out,
-                            .tables = has_tables(a),
-                            .window = window,
-                            .strategy = choice->strategy};
+    const mc_move_t *const move = &mc_moves[a->collective];
+    *p = (mc_gpu_program_t){
+        .number = gpu->next_program++,
+        .collective = a->collective,
+        .datatype = a->datatype,
+        .op = a->op,
+        .root = a->root,
+        .count = a->count,
+        .in_place = a->in == a->out,
+        .tables = has_tables(a),
+        .window = window,
+        .strategy = choice->strategy,
+        .by_comm = m.by_comm,
+        .asked = {.mesh = mc_wait_part(h),
+                  .collective = (int32_t)a->collective,
+                  .datatype = (int32_t)a->datatype,
+                  .op = move->reduces ? mc_wait_op(a->op) : -1,
+                  .root = move->rooted ? mc_comm_rank_of(&h->order, a->root) : -1,
+                  .digest = mc_digest_on_device(h, a),
+                  .count = a->count}};
     const int status = make(&m, p);
     if (status) {
         free_program(gpu, p);

@@ -7,6 +7,7 @@
 
 #include "gpu/mesh/gpu.h"
 #include "gpu/stream/stream.h"
+#include "runtime/diagnose/waits/waits.h"
 
 /* As many programs as are kept beyond those that run, were captured or belong to a request: a
  * training step makes few different calls, and a program takes little memory. */
@@ -24,6 +25,8 @@ typedef struct mc_gpu_program {
     bool in_place, tables;
     mc_strategy_t strategy;
     const mc_gpu_window_t *window; /* that OUT lies in; NULL: none */
+    mc_waits_launch_t asked;       /* without a number */
+    bool by_comm;                  /* the ranks of its plan are the caller's */
 
     mc_device_program_t *lowered;
     mc_gpu_memory_t *memory;    /* its runs, then its ends of lanes; NULL: it has none */

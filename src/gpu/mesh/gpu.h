@@ -44,10 +44,13 @@ typedef struct mc_gpu {
     mc_device_report_t *report; /* by block, in pinned memory: of the first launch that gave up */
     mc_cu_address_t report_address;
 
-    mc_cu_event_t done;              /* recorded after each launch that was not captured */
-    mc_cu_stream_t last_stream;      /* of the last one */
-    uint64_t n_launches, n_done;     /* those; of them are known to be complete */
-    uint32_t number[MC_GPU_NUMBERS]; /* operation numbers of the last ones, in turn */
+    mc_cu_event_t done;               /* recorded after each launch that was not captured */
+    mc_cu_stream_t last_stream;       /* of the last one */
+    uint64_t n_launches, n_done;      /* those; of them are known to be complete */
+    uint32_t number[MC_GPU_NUMBERS];  /* operation numbers of the last ones, in turn */
+    uint32_t program[MC_GPU_NUMBERS]; /* and those of their programs */
+    int64_t since,
+        due; /* in ms: when it was first looked for the end of these; when peers are asked for theirs */
 
     struct mc_gpu_times *times; /* of launches, for MESHCOLL_EXPLAIN; NULL: none */
 

@@ -48,6 +48,13 @@ mc_cu_address_t mc_gpu_signals_begun(const mc_gpu_signals_t *s, int32_t peer, bo
     return mc_gpu_signals_states(s, peer, receives) + BEGUN * MC_STREAM_APART;
 }
 
+/* As mc_gpu_signals_watch lists them. */
+uint32_t mc_gpu_signals_word(const mc_gpu_signals_t *s, int32_t peer, bool receives)
+{
+    const int32_t before = peer < s->part.layout.rank ? peer : peer - 1;
+    return (2 * (uint32_t)before + !receives) * WORDS;
+}
+
 uint32_t mc_gpu_signals_notice(const mc_gpu_signals_t *s)
 {
     return *word_at(s, s->part.layout.rank, NOTICE);

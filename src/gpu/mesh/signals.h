@@ -29,6 +29,8 @@ int mc_gpu_signals_watch(mc_gpu_signals_t *signals, const _Atomic uint32_t *alar
 mc_cu_address_t mc_gpu_signals_place(const mc_gpu_signals_t *signals);
 /* The states of this rank's lane to a peer, or from it, as the GPU sees them. */
 mc_cu_address_t mc_gpu_signals_states(const mc_gpu_signals_t *signals, int32_t peer, bool receives);
+/* The first of them in the watch's list; behind those of the slots is that of `begun`. */
+uint32_t mc_gpu_signals_word(const mc_gpu_signals_t *signals, int32_t peer, bool receives);
 /* The word in which a lane's receiver says that its launch has begun, as the GPU sees it. */
 mc_cu_address_t mc_gpu_signals_begun(const mc_gpu_signals_t *signals, int32_t peer, bool receives);
 /* The notice that this rank has (gpu/stream/watch.h); 0: nothing. */

@@ -71,11 +71,18 @@ typedef struct {
     int64_t from_stride, to_stride;
 } mc_device_run_t;
 
+/*
+ * A count of messages tells of which calls they are: its low bits count, and wrap; above them are the digests of the
+ * calls (runtime/handle/digest.h) of the last four, the newest lowest. A sender is no further ahead of its receiver, but
+ * with direct messages. So ranks that make different calls are told by what they read anyway (gpu/program/piece.h).
+ */
+enum { MC_DEVICE_COUNT_BITS = 28, MC_DEVICE_DIGEST_BITS = 9 };
+
 /* This block's end of a lane. A sender awaits credit and raises the flag; a receiver awaits the
  * flag and raises the credit. Both count messages, and so do the ends, from launch to launch.
  *
- * A lane with direct messages has `begun`, a count of launches with such: the receiver raises it
- * when its launch begins, the sender awaits it. Direct messages are counted with the others, and
+ * A lane with direct messages has `begun`, a count of launches with such, above the digest of its call: the receiver
+ * raises it when its launch begins, the sender awaits it. Direct messages are counted with the others, and
  * their slots stay unused; they wait for no credit. */
 typedef struct {
     char *slots;        /* MC_DEVICE_SLOTS of them, aligned to a word */
@@ -98,19 +105,23 @@ typedef struct {
 /* In memory that the threads of a block share: what is the block's, and the messages of a step. */
 typedef struct {
     uint32_t block, slice, track;
-    uint32_t direct;                 /* a bit per message: it goes to the receiver's OUT */
-    char *message[MC_DEVICE_JOINED]; /* their slots */
-    uint64_t number[MC_DEVICE_JOINED];
+    uint32_t direct;                   /* a bit per message: it goes to the receiver's OUT */
+    char *message[MC_DEVICE_JOINED];   /* their slots */
+    uint64_t number[MC_DEVICE_JOINED]; /* counts of messages before them */
     uint32_t status[MC_DEVICE_JOINED]; /* how the wait for each ended */
+    uint32_t digest[MC_DEVICE_JOINED]; /* DIFFERS: of the peer's call */
+    uint32_t flag[MC_DEVICE_JOINED];   /* in the data (gpu/kernel/ll.h) */
 } mc_device_table_t;
 
-/* How a block ended. LATE: a wait took longer than its limit. A report that a block gave up stays:
- * later launches of this block then end at once. */
-enum { MC_DEVICE_RUNNING, MC_DEVICE_DONE, MC_DEVICE_ABORTED, MC_DEVICE_LATE };
+/* How a block ended. LATE: a wait took longer than its limit. DIFFERS: what came is of another call. A report that a
+ * block gave up stays: later launches of this block then end at once. */
+enum { MC_DEVICE_RUNNING, MC_DEVICE_DONE, MC_DEVICE_ABORTED, MC_DEVICE_LATE, MC_DEVICE_DIFFERS };
 typedef struct {
     uint32_t status;
     uint32_t run, pass; /* where it stands, unless it is done */
     uint32_t program;   /* whose: that of the launch */
+    uint32_t number;    /* of the launch's operation */
+    uint32_t digest;    /* DIFFERS: of the peer's call */
 } mc_device_report_t;
 
 /*
@@ -139,7 +150,8 @@ typedef struct {
     const uint32_t *abort_word; /* not 0: waiting blocks end */
     uint64_t limit;             /* nanoseconds of one wait */
     mc_device_report_t *report; /* by block */
-    uint32_t program;           /* its number, for the report */
+    uint32_t program, number;   /* for the report: the program's, and the operation's */
+    uint32_t digest;            /* of the call, and of that number */
 } mc_device_call_t;
 
 /* What a kernel is launched with: `one` call, or with `many` one per rank of a grid that has

@@ -1,6 +1,6 @@
 /*
- * Which bytes of a chunk a block moves in a pass, and what they take in a slot. One text for the
- * kernels and for the host, whose proxy moves the same messages (gpu/route).
+ * Which bytes of a chunk a block moves in a pass, and what they take in a slot; and counts of messages. One text for
+ * the kernels and for the host, whose proxy moves the same messages (gpu/route).
  */
 #ifndef MC_DEVICE_PIECE_H
 #define MC_DEVICE_PIECE_H
@@ -44,6 +44,31 @@ MC_DEVICE_FN mc_device_piece_t mc_device_piece(const mc_device_call_t *call, uin
     piece.bytes = piece.at < stop ? stop - piece.at : 0;
     piece.bytes = piece.bytes < call->piece ? piece.bytes : call->piece;
     return piece;
+}
+
+/* One more message, of a call with that digest. */
+MC_DEVICE_FN uint64_t mc_device_count(uint64_t count, uint32_t digest)
+{
+    const uint64_t ones = ((uint64_t)1 << MC_DEVICE_COUNT_BITS) - 1;
+    return ((count & ~ones) << MC_DEVICE_DIGEST_BITS) | (uint64_t)digest << MC_DEVICE_COUNT_BITS |
+           ((count + 1) & ones);
+}
+
+/* The messages of `count` beyond those of `least`; negative: there are less. */
+MC_DEVICE_FN int64_t mc_device_beyond(uint64_t count, uint64_t least)
+{
+    const int above = 64 - MC_DEVICE_COUNT_BITS;
+    return (int64_t)((count - least) << above) >> above;
+}
+
+/* The digest of the call of message `number`, of those that are counted; `own` where it is not told any more. */
+MC_DEVICE_FN uint32_t mc_device_digest(uint64_t count, uint64_t number, uint32_t own)
+{
+    const int64_t behind = mc_device_beyond(count, number + 1);
+    if (behind >= MC_DEVICE_SLOTS)
+        return own;
+    return (uint32_t)(count >> (MC_DEVICE_COUNT_BITS + behind * MC_DEVICE_DIGEST_BITS)) &
+           ((1u << MC_DEVICE_DIGEST_BITS) - 1);
 }
 
 /* Its bytes in a slot. */

@@ -440,9 +440,10 @@ void mc_device_report_print(const mc_device_program_t *program, const mc_device_
     const mc_device_run_t *const r =
         report->run < program->n_runs ? &program->run[report->run] : NULL;
     mc_text_add(text, "%s",
-                report->status == MC_DEVICE_ABORTED ? "aborted"
-                : report->status == MC_DEVICE_LATE  ? "waited longer than its limit"
-                                                    : "still running");
+                report->status == MC_DEVICE_ABORTED   ? "aborted"
+                : report->status == MC_DEVICE_LATE    ? "waited longer than its limit"
+                : report->status == MC_DEVICE_DIFFERS ? "was sent another call's message"
+                                                      : "still running");
     if (r && report->status != MC_DEVICE_RUNNING)
         mc_text_add(text, " at step %u of %u (%s, rank %d), pass %u", r->step, program->n_steps,
                     mc_device_op_name(r->op),

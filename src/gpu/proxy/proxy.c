@@ -148,14 +148,14 @@ static void give(mc_proxy_t *p, mc_proxy_order_t *o)
     pthread_mutex_unlock(&p->lock);
 }
 
-int mc_proxy_launch(mc_proxy_end_t *end, mc_schedule_t *schedule)
+int mc_proxy_launch(mc_proxy_end_t *end, mc_schedule_t *schedule, uint32_t digest)
 {
     mc_proxy_t *const p = end->mesh->job->gpu->proxy;
     mc_proxy_order_t *const o = new_order(p);
     if (!o)
         return mc_fail_memory("a call on device memory");
     mc_schedule_hold(schedule);
-    *o = (mc_proxy_order_t){.end = end, .schedule = schedule};
+    *o = (mc_proxy_order_t){.end = end, .schedule = schedule, .digest = digest};
     atomic_fetch_add_explicit(&end->given, 1, memory_order_relaxed);
     give(p, o);
     return MESHCOLL_OK;

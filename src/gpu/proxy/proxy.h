@@ -59,8 +59,8 @@ void mc_proxy_end_set_direct(mc_proxy_end_t *end, int32_t rank);
 int mc_proxy_route(mc_proxy_end_t *end, int32_t rank, bool receives, mc_route_t **route);
 /* Why some route has its slots in memory of the host: "…, as WHY"; static. NULL: none has. */
 const char *mc_proxy_why_host(const mc_proxy_end_t *end);
-/* Tells of a launch, in the order of launches of the mesh. ERR_NO_MEMORY. */
-int mc_proxy_launch(mc_proxy_end_t *end, mc_schedule_t *schedule);
+/* Tells of a launch of a call with that digest, in the order of launches of the mesh. ERR_NO_MEMORY. */
+int mc_proxy_launch(mc_proxy_end_t *end, mc_schedule_t *schedule, uint32_t digest);
 /* Has all been moved that was launched on the mesh, and acknowledged by the peers? */
 bool mc_proxy_is_settled(const mc_proxy_end_t *end);
 /* Frees it. `leaves`: not the memory of routes, which kernels may still use; else a context is current.

@@ -26,6 +26,7 @@ typedef struct mc_proxy_order {
     struct mc_proxy_order *next;
     mc_proxy_end_t *end;
     mc_schedule_t *schedule; /* of a launch; NULL: the end is to be forgotten */
+    uint32_t digest;         /* of its call */
 } mc_proxy_order_t;
 
 struct mc_proxy_end {
@@ -70,6 +71,7 @@ typedef struct mc_proxy {
     mc_peer_t **peer; /* by rank of the job */
     mc_io_queue_t finished;
     mc_proxy_end_t *ends; /* with launches so far */
+    int64_t checked;      /* when it was last looked for messages of other calls, in ns */
     bool over;            /* the mesh failed: nothing is moved any more */
 } mc_proxy_t;
 

@@ -15,8 +15,13 @@
 /* While launches are in flight nothing tells when a kernel raises a flag. A sleep takes an eighth of the time
  * since the last event, so that it makes a wait longer by that at most. LONGEST: 1000 looks per second, which take
  * about a hundredth of a core, while a kernel waits for long behind others. SHORTEST: what the kernel's timers
- * resolve. */
-enum { SLEEP_PART = 8, LONGEST_NS = 1000 * 1000, SHORTEST_NS = 50 * 1000 };
+ * resolve. CHECK: without an event for so long, it is looked whether messages of other calls have come. */
+enum {
+    SLEEP_PART = 8,
+    LONGEST_NS = 1000 * 1000,
+    SHORTEST_NS = 50 * 1000,
+    CHECK_NS = 100 * 1000000
+};
 
 /* Failure ----------------------------------------------------------------------------------------- */
 
@@ -69,9 +74,10 @@ static int connect_to(mc_proxy_t *p, int32_t job_rank, mc_peer_t **peer)
 
 /* Orders ------------------------------------------------------------------------------------------ */
 
-static int give(mc_proxy_t *p, mc_proxy_end_t *end, mc_schedule_t *schedule, uint32_t lane)
+static int give(mc_proxy_t *p, const mc_proxy_order_t *o, uint32_t lane)
 {
-    mc_route_t *const r = schedule->route[lane];
+    mc_proxy_end_t *const end = o->end;
+    mc_route_t *const r = o->schedule->route[lane];
     mc_peer_t *peer;
     if (!r->peer) {
         const int status = connect_to(p, mc_job_rank(end->mesh, r->rank), &peer);
@@ -79,7 +85,7 @@ static int give(mc_proxy_t *p, mc_proxy_end_t *end, mc_schedule_t *schedule, uin
             return status;
         mc_route_connect(r, peer, &p->finished);
     }
-    const int status = mc_route_give(r, schedule, lane);
+    const int status = mc_route_give(r, o->schedule, lane, o->digest);
     if (!status && !r->active) {
         r->active = true;
         r->next_active = end->active;
@@ -88,17 +94,18 @@ static int give(mc_proxy_t *p, mc_proxy_end_t *end, mc_schedule_t *schedule, uin
     return status;
 }
 
-static int launch(mc_proxy_t *p, mc_proxy_end_t *end, mc_schedule_t *schedule)
+static int launch(mc_proxy_t *p, const mc_proxy_order_t *o)
 {
+    mc_proxy_end_t *const end = o->end;
     int status = MESHCOLL_OK;
     if (!end->listed) {
         end->listed = true;
         end->next = p->ends;
         p->ends = end;
     }
-    for (uint32_t lane = 0; lane < schedule->n_lanes && !status; lane++)
-        if (schedule->route[lane])
-            status = give(p, end, schedule, lane);
+    for (uint32_t lane = 0; lane < o->schedule->n_lanes && !status; lane++)
+        if (o->schedule->route[lane])
+            status = give(p, o, lane);
     end->taken++;
     return status;
 }
@@ -122,7 +129,7 @@ static void obey(mc_proxy_t *p, const mc_proxy_order_t *o)
         forget(p, o->end);
         return;
     }
-    const int status = p->over ? MESHCOLL_OK : launch(p, o->end, o->schedule);
+    const int status = p->over ? MESHCOLL_OK : launch(p, o);
     mc_schedule_drop(o->schedule);
     if (status)
         fail(p, status);
@@ -315,6 +322,14 @@ static int64_t nap_of(int64_t waited)
     return nap < SHORTEST_NS ? SHORTEST_NS : nap > LONGEST_NS ? LONGEST_NS : nap;
 }
 
+static void check_routes(mc_proxy_t *p, int64_t now)
+{
+    p->checked = now;
+    for (const mc_proxy_end_t *end = p->ends; end; end = end->next)
+        for (mc_route_t *r = end->active; r; r = r->next_active)
+            mc_route_check(r);
+}
+
 /* After a turn without an event. The thread may share its rank's core. A transport may signal events without having any: after a sleep that such a one
  * has ended, the next one lasts. */
 static void rest(mc_proxy_t *p, uint32_t turns, int64_t since, bool *in_vain)
@@ -327,7 +342,10 @@ static void rest(mc_proxy_t *p, uint32_t turns, int64_t since, bool *in_vain)
         sched_yield();
         return;
     }
-    const int64_t nap = idle ? (int64_t)MC_SLEEP_MS * 1000000 : nap_of(now_ns() - since);
+    const int64_t now = now_ns(), last = p->checked > since ? p->checked : since;
+    const int64_t nap = idle ? (int64_t)MC_SLEEP_MS * 1000000 : nap_of(now - since);
+    if (!idle && !p->over && now - last >= CHECK_NS)
+        check_routes(p, now);
     *in_vain = sleep_on(p, !*in_vain && !p->over, idle && !*in_vain ? 0 : nap) && !*in_vain;
 }
 

@@ -1,5 +1,7 @@
 #include "gpu/route/route.h"
 
+#include "gpu/program/piece.h"
+
 #include <stdlib.h>
 
 /* An acknowledgement for each half of the slots: the sender goes on with the other half meanwhile. */
@@ -121,14 +123,14 @@ static int grow(mc_route_t *r)
     return MESHCOLL_OK;
 }
 
-int mc_route_give(mc_route_t *r, mc_schedule_t *schedule, uint32_t lane)
+int mc_route_give(mc_route_t *r, mc_schedule_t *schedule, uint32_t lane, uint32_t digest)
 {
     const int status = r->n_launches == r->capacity ? grow(r) : MESHCOLL_OK;
     if (status)
         return status;
     mc_schedule_hold(schedule);
     r->launch[(r->first_launch + r->n_launches) % r->capacity] =
-        (mc_route_launch_t){schedule, lane};
+        (mc_route_launch_t){schedule, lane, digest};
     r->n_launches++;
     return MESHCOLL_OK;
 }
@@ -154,13 +156,15 @@ static bool prepare(mc_route_t *r, const mc_route_launch_t *l)
     mc_flight_t *const f = flight_of(r, r->n_posted);
     f->n = 0;
     f->bytes = 0;
+    f->digest = l->digest;
     for (uint32_t b = 0; b < r->params.blocks; b++) {
         const size_t bytes = mc_schedule_bytes(l->schedule, l->lane, r->at, b, r->pass);
         if (bytes == 0)
             continue;
         f->span[f->n] = (mc_span_t){slot(r, b, r->next[b]), bytes};
         f->block[f->n] = b;
-        f->number[f->n++] = r->next[b]++;
+        f->number[f->n++] = r->next[b];
+        r->next[b] = mc_device_count(r->next[b], l->digest);
         f->bytes += bytes;
     }
     return f->n > 0;
@@ -189,7 +193,8 @@ static bool is_raised(const mc_route_t *r, const mc_flight_t *f)
 {
     const int which = r->params.receives ? MC_ROUTE_CREDIT : MC_ROUTE_FLAG;
     for (uint32_t i = 0; i < f->n; i++)
-        if (__atomic_load_n(counter(r, f->block[i], which), __ATOMIC_ACQUIRE) <= f->number[i])
+        if (mc_device_beyond(__atomic_load_n(counter(r, f->block[i], which), __ATOMIC_ACQUIRE),
+                             f->number[i]) <= 0)
             return false;
     return true;
 }
@@ -199,12 +204,18 @@ static void raise_blocks(const mc_route_t *r, const mc_flight_t *f)
 {
     const int which = r->params.receives ? MC_ROUTE_FLAG : MC_ROUTE_CREDIT;
     for (uint32_t i = 0; i < f->n; i++)
-        __atomic_store_n(counter(r, f->block[i], which), f->number[i] + 1, __ATOMIC_RELEASE);
+        __atomic_store_n(counter(r, f->block[i], which), mc_device_count(f->number[i], f->digest),
+                         __ATOMIC_RELEASE);
 }
 
-static uint64_t numbered(uint64_t tag, uint64_t number)
+/* More messages have numbers of their own than are ever in flight. */
+_Static_assert(1 << MC_TAG_PHASE_BITS > 2 * MC_DEVICE_SLOTS, "numbers of messages in flight");
+_Static_assert((int)MC_TAG_DIGEST_BITS == (int)MC_DEVICE_DIGEST_BITS &&
+                   MC_DEVICE_COUNT_BITS + MC_DEVICE_SLOTS * MC_DEVICE_DIGEST_BITS == 64,
+               "counts have room for digests");
+static uint64_t numbered(uint64_t tag, uint64_t number, uint32_t digest)
 {
-    return tag | (number & ((UINT64_C(1) << MC_TAG_DIGEST_BITS) - 1));
+    return tag | mc_tag_phase((uint32_t)number % (1 << MC_TAG_PHASE_BITS)) | digest;
 }
 
 typedef int (*move_t)(mc_peer_t *peer, const mc_message_t *message, mc_io_t *io);
@@ -226,7 +237,7 @@ static int post(mc_route_t *r)
     const move_t move = move_of(r);
     f->n_messages = parts ? f->n : 1;
     for (uint32_t i = 0; i < f->n_messages; i++) {
-        const mc_message_t m = {.tag = numbered(tag, r->n_posted),
+        const mc_message_t m = {.tag = numbered(tag, r->n_posted, f->digest),
                                 .span = &f->span[i],
                                 .n_spans = parts ? 1 : f->n,
                                 .bytes = parts ? f->span[i].bytes : f->bytes};
@@ -303,7 +314,7 @@ static int post_acknowledgement(mc_route_t *r)
     const bool receives = r->params.receives;
     const uint64_t tag = receives ? r->params.own_tag : r->params.peers_tag;
     const mc_message_t m = {
-        .tag = numbered(tag, r->n_acknowledged) | MC_TAG_CREDIT, .span = &empty, .n_spans = 1};
+        .tag = numbered(tag, r->n_acknowledged, 0) | MC_TAG_CREDIT, .span = &empty, .n_spans = 1};
     const mc_transport_ops_t *const ops = r->peer->transport->ops;
     mc_route_io_t *const io = &r->acknowledgement;
     *io = (mc_route_io_t){.io.finished = r->finished};
@@ -344,6 +355,21 @@ int mc_route_advance(mc_route_t *r, uint32_t *moved)
     if (!status)
         status = acknowledge(r, moved);
     return status ? status : post_all(r, moved);
+}
+
+/* The message is not taken: the mesh will fail, and the receive stays posted. */
+void mc_route_check(mc_route_t *r)
+{
+    uint64_t other;
+    if (!r->params.receives || !r->peer || r->n_done == r->n_posted)
+        return;
+    mc_transport_t *const t = r->peer->transport;
+    mc_flight_t *const f = flight_of(r, r->n_done);
+    const uint64_t tag = numbered(r->params.peers_tag, r->n_done, f->digest);
+    if (!t->ops->differs || !t->ops->differs(t, tag, &other))
+        return;
+    f->digest = mc_tag_digest(other);
+    raise_blocks(r, f);
 }
 
 bool mc_route_is_quiet(const mc_route_t *r)

@@ -16,6 +16,9 @@
  * acknowledges each second message that its kernel has taken; so at most MC_DEVICE_SLOTS messages
  * of a route wait on the receiver's machine, also where it has not launched its kernel yet.
  *
+ * The digest of the call is in the tag. Where a rank's peer has made another call, the receiver's kernel is told by a
+ * flag with the peer's digest, as it is within a machine.
+ *
  * One thread uses a route; kernels use its memory meanwhile.
  */
 #ifndef MC_PROXY_ROUTE_H
@@ -55,13 +58,15 @@ typedef struct {
     mc_route_io_t *io;
     mc_span_t *span;
     uint32_t *block;
-    uint64_t *number;
+    uint64_t *number; /* counts of messages before it */
+    uint32_t digest;  /* of the launch */
 } mc_flight_t;
 
 /* What is still to be moved of a launch. */
 typedef struct {
     mc_schedule_t *schedule;
     uint32_t lane;
+    uint32_t digest; /* of the call */
 } mc_route_launch_t;
 
 /* Numbers of messages are counted from the first launch on. */
@@ -78,7 +83,7 @@ struct mc_route {
     uint64_t n_done;         /* of them: complete, all up to here */
     uint64_t n_taken;        /* receives: by the kernel */
     uint64_t n_acknowledged; /* to the sender; by the receiver */
-    uint64_t *next;          /* by block: messages of its lane so far */
+    uint64_t *next;          /* by block: the count of its lane's messages so far */
     mc_flight_t flight[MC_DEVICE_SLOTS];
     mc_route_io_t acknowledgement;
     bool acknowledges; /* it is in flight */
@@ -102,12 +107,14 @@ mc_device_lane_t mc_route_lane(const mc_route_t *route, uint32_t block, uint64_t
 
 /* To a transport that moves memory of GPUs, where slots lie there. */
 void mc_route_connect(mc_route_t *route, mc_peer_t *peer, mc_io_queue_t *finished);
-/* Appends a launch, which the route holds until it has moved it. ERR_NO_MEMORY. */
-int mc_route_give(mc_route_t *route, mc_schedule_t *schedule, uint32_t lane);
+/* Appends a launch of a call with that digest, which the route holds until it has moved it. ERR_NO_MEMORY. */
+int mc_route_give(mc_route_t *route, mc_schedule_t *schedule, uint32_t lane, uint32_t digest);
 /* Marks what has finished; an error of the transport, with its sentence. */
 int mc_route_finish(mc_io_queue_t *finished);
 /* Moves what can move, without waiting; adds the number of events to *moved. */
 int mc_route_advance(mc_route_t *route, uint32_t *moved);
+/* For routes that nothing has come by for long: tells the kernel where a message of another call lies there. */
+void mc_route_check(mc_route_t *route);
 /* Has all been moved, taken and acknowledged? */
 bool mc_route_is_quiet(const mc_route_t *route);
 

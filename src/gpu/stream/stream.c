@@ -6,7 +6,7 @@
 
 /* Waits and writes that go to the driver together: the end of a step, and the beginning of a pass
  * and of the next step. */
-enum { TOGETHER = 8 };
+enum { TOGETHER = 16 };
 
 typedef struct {
     const mc_stream_call_t *call;
@@ -53,6 +53,16 @@ static void await_state(queue_t *q, mc_cu_address_t state, uint32_t bits)
 }
 
 #define PLACE(q, word) ((q)->call->place + offsetof(mc_stream_place_t, word))
+
+/* Until the state says FULL of this call. */
+static void await_call(queue_t *q, mc_cu_address_t state, uint32_t word)
+{
+    const uint32_t full = mc_stream_full(q->call->digest);
+    write_word(q, PLACE(q, word), word + 1);
+    for (uint32_t part = MC_STREAM_FULL; part < MC_STREAM_EMPTY; part <<= 8)
+        await_state(q, state, full & part);
+    write_word(q, PLACE(q, word), 0);
+}
 
 /* Moving ---------------------------------------------------------------------------------------- */
 
@@ -187,7 +197,7 @@ static void await_begun(queue_t *q, mc_stream_lane_t *lane)
 {
     if (lane->open)
         return;
-    await_state(q, lane->begun, MC_STREAM_FULL);
+    await_call(q, lane->begun, lane->word + MC_DEVICE_SLOTS);
     write_word(q, lane->begun, MC_STREAM_EMPTY);
     lane->open = true;
 }
@@ -200,7 +210,7 @@ static void begin(queue_t *q)
         call->lane[i].next = 0;
         call->lane[i].open = false;
         if (i % 2 && call->lane[i].begun)
-            write_word(q, call->lane[i].begun, MC_STREAM_FULL);
+            write_word(q, call->lane[i].begun, mc_stream_full(call->digest));
     }
 }
 
@@ -221,7 +231,10 @@ static void enqueue_step(queue_t *q, const cursor_t *cursor)
         write_word(q, PLACE(q, run), cursor->at);
         if (sends && first->flags & MC_DEVICE_DIRECT)
             await_begun(q, lane);
-        await_state(q, state, sends ? MC_STREAM_EMPTY : MC_STREAM_FULL);
+        if (!sends && lane->next == 1)
+            await_call(q, state, lane->word);
+        else
+            await_state(q, state, sends ? MC_STREAM_EMPTY : MC_STREAM_FULL);
     }
     flush(q);
     for (uint32_t i = cursor->at; i < cursor->end; i++) {
@@ -229,7 +242,7 @@ static void enqueue_step(queue_t *q, const cursor_t *cursor)
         message = message ? message + part : message;
     }
     if (is_message)
-        write_word(q, state, sends ? MC_STREAM_FULL : MC_STREAM_EMPTY);
+        write_word(q, state, sends ? mc_stream_full(call->digest) : MC_STREAM_EMPTY);
 }
 
 int mc_stream_enqueue(const mc_stream_call_t *call, char *const buffer[MC_DEVICE_BUFFERS],
@@ -241,6 +254,8 @@ int mc_stream_enqueue(const mc_stream_call_t *call, char *const buffer[MC_DEVICE
     if (p->n_runs == 0)
         return MESHCOLL_OK;
     begin(&q);
+    write_word(&q, PLACE(&q, number), call->operation);
+    write_word(&q, PLACE(&q, whose), mc_stream_full(call->digest));
     write_word(&q, PLACE(&q, program), call->number + 1);
     for (cursor.pass = 0; cursor.pass < call->passes && !q.status; cursor.pass++) {
         write_word(&q, PLACE(&q, pass), cursor.pass);

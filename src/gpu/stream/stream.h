@@ -10,6 +10,9 @@
  * launch takes its first slot. So an operation depends on nothing but its place in the program, and
  * may be captured in a graph and launched many times.
  *
+ * A lane's first message of a launch, and that it has begun, must be of the same call; further ones then are. What is of
+ * another call ends no wait, and the watch finds it.
+ *
  * A direct message (gpu/program/direct.h) is copied to the receiver's OUT instead of its slot, whose
  * state goes round as with any other. A lane with such has one more word: the receiver says there
  * that its launch has begun, and the sender takes that back when it has seen it. It is not said
@@ -25,8 +28,22 @@
 #include "gpu/cuda/driver.h"
 #include "gpu/program/program.h"
 
-/* States of a slot; of a launch that began FULL, of one that the sender has seen EMPTY. OPEN ends every wait, and is written by the host when a mesh has failed. */
-enum { MC_STREAM_FULL = 1, MC_STREAM_EMPTY = 2, MC_STREAM_OPEN = 3 };
+/*
+ * States of a slot: EMPTY, or full of a message; of a launch that began, and that the sender has seen. OPEN ends every
+ * wait, and is written by the host when a mesh has failed. A full slot tells the digest of its call, three bits by
+ * each of three bytes of which one bit is set: a wait of a stream knows no more than whether any of some bits is set,
+ * and so takes three of them for one digest.
+ */
+enum { MC_STREAM_FULL = 0xff, MC_STREAM_EMPTY = 1 << 24, MC_STREAM_OPEN = (1 << 25) - 1 };
+static inline uint32_t mc_stream_full(uint32_t digest)
+{
+    return 1u << (digest & 7) | 1u << (8 + (digest >> 3 & 7)) | 1u << (16 + (digest >> 6 & 7));
+}
+static inline uint32_t mc_stream_digest(uint32_t full)
+{
+    return (uint32_t)(__builtin_ctz(full & 0xff) | (__builtin_ctz(full >> 8 & 0xff) << 3) |
+                      (__builtin_ctz(full >> 16 & 0xff) << 6));
+}
 /* Words that different processes or GPUs write are so many bytes apart: a cache line of the host. */
 enum { MC_STREAM_APART = 64 };
 
@@ -36,21 +53,27 @@ typedef struct {
     mc_cu_address_t states; /* of each, MC_STREAM_APART bytes apart */
     mc_cu_address_t begun;  /* the word of a lane with direct messages; 0: it has none */
     mc_cu_address_t window; /* of a sender: the receiver's registered memory, of direct messages */
-    bool open;              /* of a sender: the receiver is known to have begun this launch */
-    uint32_t next;          /* messages of the launch so far */
+    uint32_t word; /* of `states` in the watch's list; behind the slots' there is `begun` */
+    bool open;     /* of a sender: the receiver is known to have begun this launch */
+    uint32_t next; /* messages of the launch so far */
 } mc_stream_lane_t;
 
 /* Where a stream stands, in pinned memory: the stream writes it, the watch (watch.h) reads it. */
 typedef struct {
     _Atomic uint32_t program; /* 1 more than the number of that which runs; 0: none */
     _Atomic uint32_t pass;
-    _Atomic uint32_t run;   /* of the last message that it began to wait for */
-    _Atomic uint32_t moved; /* 1: a pass began or a program ended; the watch makes it 0 */
+    _Atomic uint32_t run;    /* of the last message that it began to wait for */
+    _Atomic uint32_t moved;  /* 1: a pass began or a program ended; the watch makes it 0 */
+    _Atomic uint32_t number; /* of its operation */
+    _Atomic uint32_t whose;  /* what a full slot of its call says */
+    _Atomic uint32_t
+        word; /* while it waits for a lane's first message: 1 more than its state's in the watch's list */
 } mc_stream_place_t;
 
 typedef struct {
     const mc_device_program_t *program;
-    uint32_t number; /* of the program, for its place */
+    uint32_t number;            /* of the program, for its place */
+    uint32_t operation, digest; /* the operation's number; of the call and that number */
     uint32_t slot_bytes, piece, passes;
     uint64_t window_at;     /* where OUT begins in registered memory, the same on all ranks */
     uint32_t blocks;        /* that a sum's kernel has at most */

@@ -27,6 +27,8 @@ struct mc_stream_watch {
 typedef struct {
     double since;
     uint32_t run;
+    uint32_t
+        other; /* what it waited for at the last look said so, of another call; 0: it did not */
 } stand_t;
 
 static uint32_t load(const _Atomic uint32_t *word)
@@ -34,12 +36,34 @@ static uint32_t load(const _Atomic uint32_t *word)
     return atomic_load_explicit(word, memory_order_acquire);
 }
 
-static void report_late(const mc_stream_watched_t *on, uint32_t program)
+static void report(const mc_stream_watched_t *on, uint32_t status, uint32_t digest)
 {
     on->report->run = load(&on->place->run);
     on->report->pass = load(&on->place->pass);
-    on->report->program = program - 1;
-    __atomic_store_n(&on->report->status, MC_DEVICE_LATE, __ATOMIC_RELEASE);
+    on->report->program = load(&on->place->program) - 1;
+    on->report->number = load(&on->place->number);
+    on->report->digest = digest;
+    __atomic_store_n(&on->report->status, status, __ATOMIC_RELEASE);
+}
+
+/* Does the stream wait for the first message of a lane, where one of another call lies? 0, or what that says. Two looks
+ * must find the same: the stream may have gone on between the loads of one. */
+static uint32_t find_other(const mc_stream_watched_t *on)
+{
+    const uint32_t word = load(&on->place->word), whose = load(&on->place->whose);
+    const uint32_t says = word > 0 && word <= on->n_states ? load(on->state[word - 1]) : 0;
+    return says && says < MC_STREAM_EMPTY && says != whose && load(&on->place->word) == word ? says
+                                                                                             : 0;
+}
+
+static bool differs(const mc_stream_watched_t *on, stand_t *stand)
+{
+    const uint32_t other = find_other(on);
+    const bool found = other && other == stand->other;
+    stand->other = other;
+    if (found)
+        report(on, MC_DEVICE_DIFFERS, mc_stream_digest(other));
+    return found;
 }
 
 /* Does the stream stand where it stood so long ago? A GPU's write that comes between the two of
@@ -53,11 +77,13 @@ static bool is_late(mc_stream_watch_t *w, stand_t *stand)
     const bool moved = load(&place->moved);
     if (moved)
         atomic_store_explicit(&place->moved, 0, memory_order_relaxed);
-    if (program == 0 || moved || run != stand->run || limit <= 0)
-        *stand = (stand_t){now, run};
+    if (program == 0 || moved || run != stand->run || limit <= 0) {
+        stand->since = now;
+        stand->run = run;
+    }
     if (now - stand->since <= 1e-3 * (double)limit || limit <= 0)
         return false;
-    report_late(&w->on, program);
+    report(&w->on, MC_DEVICE_LATE, 0);
     return true;
 }
 
@@ -68,6 +94,8 @@ static uint32_t find_end(mc_stream_watch_t *w, stand_t *stand)
     if (notice)
         return notice;
     if (load(w->on.alarm))
+        return mc_stream_notice(w->on.rank, false);
+    if (differs(&w->on, stand))
         return mc_stream_notice(w->on.rank, false);
     return is_late(w, stand) ? mc_stream_notice(w->on.rank, true) : 0;
 }
@@ -122,7 +150,7 @@ static void hold_open(mc_stream_watch_t *w)
 static void *serve(void *argument)
 {
     mc_stream_watch_t *const w = argument;
-    stand_t stand = {mc_now(), 0};
+    stand_t stand = {.since = mc_now()};
     uint32_t end = 0;
     while (!end && !rest(w, POLL_US))
         end = find_end(w, &stand);

@@ -26,7 +26,7 @@ static int fail_differs(const mc_job_t *job, int32_t other, const mc_wait_t *own
         mc_text_add(&more, "rank %d's is ", peer);
         mc_wait_print_asked(theirs, &more);
     } else {
-        mc_text_add(&more, "its collective, datatype, operation, root or count differs "
+        mc_text_add(&more, "its collective, datatype, operation, root, count or memory differs "
                            "(MESHCOLL_CHECK=1 tells both)");
     }
     return mc_fail(MESHCOLL_ERR_MISMATCH,
@@ -114,6 +114,27 @@ int mc_differ_ask(const mc_job_t *job, int64_t now)
         status = compare(job, &at, &own);
     }
     return status;
+}
+
+/* Theirs is in a launch as this one, or waits on the host. */
+int mc_differ_ask_launch(const meshcoll_t *h, int32_t rank, const mc_waits_launch_t *launch,
+                         bool told)
+{
+    mc_waits_t at;
+    mc_wait_t own, theirs;
+    mc_wait_describe_launch(h, launch, &own);
+    if (!may_ask(h->job) || h->job->query.rank(h->job->query.context, rank, own.number, &at))
+        return told ? fail_differs(h->job, rank, &own, NULL) : MESHCOLL_OK;
+    const mc_wait_t *other = find_another(&at, &own);
+    if (!other && at.launch.digest != 0) {
+        mc_wait_describe_launch(h, &at.launch, &theirs);
+        other = mc_wait_same_call(&theirs, &own) && at.launch.mesh == own.mesh &&
+                        theirs.digest != own.digest
+                    ? &theirs
+                    : NULL;
+    }
+    return told || other || has_made_another(&at, &own) ? fail_differs(h->job, rank, &own, other)
+                                                        : MESHCOLL_OK;
 }
 
 /* Messages that have come ------------------------------------------------------------------------ */

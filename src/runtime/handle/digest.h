@@ -13,6 +13,8 @@
 
 /* Every process numbers its own operations; they are one. */
 enum { MC_DIGEST_USERS = MESHCOLL_OPS, MC_DIGEST_BARRIER, MC_DIGEST_NO_OP, MC_DIGEST_OPS };
+/* Odd: added to those of calls on device memory, and for each number of theirs. */
+enum { MC_DIGEST_DEVICE = 181, MC_DIGEST_NUMBER = 311 };
 _Static_assert(MC_DIGEST_OPS <= 16, "four bits");
 _Static_assert(MESHCOLL_DATATYPES <= 32 && MC_TAG_DIGEST_BITS >= 9,
                "predefined types are told apart");
@@ -35,6 +37,16 @@ static inline uint32_t mc_digest_of(const meshcoll_t *h, const meshcoll_args_t *
     /* odd factors: each field alone changes the low bits */
     return 16 * (type ^ type >> 5) + op + 73 * (uint32_t)a->collective +
            151 * (root ^ root >> MC_TAG_DIGEST_BITS) + 331 * h->creation + mc_digest_of_count(a);
+}
+
+/* Of a call on device memory. Its messages are told by it and by the call's number, which tags have besides. */
+static inline uint32_t mc_digest_on_device(const meshcoll_t *h, const meshcoll_args_t *a)
+{
+    return mc_digest_of(h, a, false) + MC_DIGEST_DEVICE;
+}
+static inline uint32_t mc_digest_numbered(uint32_t digest, uint32_t number)
+{
+    return (digest + MC_DIGEST_NUMBER * number) & ((1 << MC_TAG_DIGEST_BITS) - 1);
 }
 
 #endif

@@ -47,6 +47,7 @@ typedef struct mc_wait {
     uint32_t mesh;         /* id of the mesh, the same on all its ranks */
     uint32_t number;       /* of calls, or of persistent operations: of its own */
     int32_t is_persistent; /* else a call */
+    int32_t on_device;     /* its buffers are device memory */
     int32_t collective;    /* meshcoll_collective_t */
     int32_t datatype;      /* meshcoll_datatype_t */
     int32_t op, root; /* meshcoll_op_t, MESHCOLL_OPS: a user's; the caller's number; -1: none */

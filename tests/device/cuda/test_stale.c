@@ -1,5 +1,5 @@
-/* The receiver of a broadcast is refused it, and its root need not wait: what lies in the receiver's slot is not
- * taken by a later call, or by a graph. */
+/* What lies in a slot and is not of the call that would take it: the receiver of a broadcast was refused it, and its
+ * root need not wait; or the ranks make different calls. */
 #include "rig.h"
 
 #include "gpu/cuda/driver.h"
@@ -120,4 +120,97 @@ bool test_stale_captured(void)
 {
     const rig_t rig = {.mesh = "gpu=2", .blocks = "2"};
     return rig_run(&rig, rank_stale_captured);
+}
+
+/* Different calls ---------------------------------------------------------------------------------- */
+
+typedef enum { TYPE, OP, COUNT, COLLECTIVE, ROOT, ROOTS, MEMORY, N_WAYS } way_t;
+static way_t way;
+static bool blocks;
+
+static meshcoll_args_t other_call(void)
+{
+    meshcoll_args_t a = rig_call(way == ROOT    ? MESHCOLL_BCAST
+                                 : way == ROOTS ? MESHCOLL_REDUCE
+                                                : MESHCOLL_ALLREDUCE);
+    if (rig_rank != 1)
+        return a;
+    a.datatype = way == TYPE ? MESHCOLL_FLOAT32 : a.datatype;
+    a.op = way == OP ? MESHCOLL_MAX : a.op;
+    a.count = way == COUNT ? 80 : a.count;
+    a.collective = way == COLLECTIVE ? MESHCOLL_REDUCE : a.collective;
+    a.root = way == ROOT || way == ROOTS;
+    return a;
+}
+
+static int call(meshcoll_t *mesh, const meshcoll_args_t *a)
+{
+    static int32_t host[100];
+    if (way == MEMORY && rig_rank == 1)
+        return meshcoll_allreduce(mesh, host, host, a->count, a->datatype, a->op);
+    if (!blocks)
+        return meshcoll_enqueue(mesh, a, NULL);
+    switch (a->collective) {
+    case MESHCOLL_BCAST:
+        return meshcoll_bcast(mesh, a->in, a->out, a->count, a->datatype, a->root);
+    case MESHCOLL_REDUCE:
+        return meshcoll_reduce(mesh, a->in, a->out, a->count, a->datatype, a->op, a->root);
+    default:
+        return meshcoll_allreduce(mesh, a->in, a->out, a->count, a->datatype, a->op);
+    }
+}
+
+/* Two roots of a broadcast both send, and end; what they sent is told from the next broadcast's. Two of a reduction wait
+ * for each other, and ask. */
+static void rank_differ(meshcoll_t *mesh)
+{
+    static const char *const theirs[] = {
+        [TYPE] = "allreduce of 100 float32, 400 B (call 3), sum, in device memory",
+        [OP] = "allreduce of 100 int32, 400 B (call 3), max, in device memory",
+        [COUNT] = "allreduce of 80 int32, 320 B (call 3), sum, in device memory",
+        [COLLECTIVE] = "reduce of 100 int32, 400 B (call 3), sum, root 0, in device memory",
+        [ROOTS] = "reduce of 100 int32, 400 B (call 3), sum, root 1, in device memory",
+        [MEMORY] = "allreduce of 100 int32, 400 B (call 3), sum, in device memory"};
+    const meshcoll_args_t a = other_call();
+    NEED(rig_works(mesh) && rig_works(mesh) && rig_works(mesh));
+    rig_meet();
+    int status = call(mesh, &a);
+    if (way == ROOT) {
+        const meshcoll_args_t again = rig_call(MESHCOLL_BCAST);
+        NEED(status == MESHCOLL_OK || (blocks && status == MESHCOLL_ERR_MISMATCH));
+        put(&again, 500 + rig_rank);
+        status = call(mesh, &again);
+        NEED(rig_rank == 0 || status || (cuStreamSynchronize(NULL) == 0 && !holds(&again, 400)));
+    }
+    status = status ? status : rig_await_error(mesh);
+    NEED(status == MESHCOLL_ERR_MISMATCH);
+    NEED(rig_says(" has made another call than rank ") && rig_says("make the same calls"));
+    NEED(way == ROOT || rig_says(theirs[way]));
+    NEED(way == ROOT || rig_says(way == ROOTS ? "reduce of 100 int32, 400 B (call 3), sum, root 0"
+                                              : "allreduce of 100 int32, 400 B (call 3), sum"));
+    NEED(cuStreamSynchronize(NULL) == 0); /* kernels have given up */
+}
+
+static bool differ(const char *mesh, const char *machines)
+{
+    const rig_t rig = {.mesh = mesh, .machines = machines, .blocks = "2", .timeout = "20"};
+    bool good = true;
+    for (int i = 0; i < 2 * N_WAYS && good; i++) {
+        way = (way_t)(i % N_WAYS);
+        blocks = i >= N_WAYS;
+        good = rig_run(&rig, rank_differ);
+        if (!good)
+            printf("way %d, blocks %d\n", (int)way, blocks);
+    }
+    return good;
+}
+
+bool test_differ(void)
+{
+    return differ("gpu=2", NULL);
+}
+
+bool test_far_differ(void)
+{
+    return rig_can_part() ? differ("box=2,gpu=1", "01") : rig_skip(RIG_CANNOT_PART);
 }

@@ -220,13 +220,12 @@ static mc_wait_kind_t kind_of(const mc_run_t *r)
     return in && in == &h->arrived ? MC_WAIT_BARRIER : r->head.kind->waits;
 }
 
-/* Every process numbers its own operations. */
 static void set_asked(const mc_run_t *r, mc_wait_t *wait)
 {
     const mc_move_t *const move = &mc_moves[r->collective];
     wait->digest = r->executor.digest;
     if (move->reduces && r->executor.bound)
-        wait->op = (uint32_t)r->operands.op < MESHCOLL_OPS ? (int32_t)r->operands.op : MESHCOLL_OPS;
+        wait->op = mc_wait_op(r->operands.op);
     if (move->rooted)
         wait->root = mc_comm_rank_of(&r->head.mesh->order, r->root);
 }
@@ -248,15 +247,33 @@ static void describe_run(const mc_run_t *r, mc_wait_t *wait)
     set_step(r, wait);
 }
 
+static mc_wait_t of_nobody(const meshcoll_t *h)
+{
+    mc_wait_t wait = {
+        .peer = -1, .known_as = -1, .in_part = -1, .op = -1, .root = -1, .mesh = mc_wait_part(h)};
+    snprintf(wait.mesh_text, sizeof wait.mesh_text, "%.*s", MC_WAIT_MESH - 1, h->text);
+    return wait;
+}
+
+void mc_wait_describe_launch(const meshcoll_t *h, const mc_waits_launch_t *l, mc_wait_t *wait)
+{
+    *wait = of_nobody(h);
+    wait->kind = MC_WAIT_COLLECTIVE;
+    wait->number = l->number;
+    wait->is_persistent = l->is_persistent;
+    wait->on_device = true;
+    wait->collective = l->collective;
+    wait->datatype = l->datatype;
+    wait->op = l->op;
+    wait->root = l->root;
+    wait->digest = l->digest;
+    wait->count = l->count;
+    wait->bytes = l->count * meshcoll_datatype_size((meshcoll_datatype_t)l->datatype);
+}
+
 void mc_wait_describe(const meshcoll_request_t *r, mc_wait_t *wait)
 {
-    *wait = (mc_wait_t){.peer = -1,
-                        .known_as = -1,
-                        .in_part = -1,
-                        .op = -1,
-                        .root = -1,
-                        .mesh = mc_wait_part(r->mesh)};
-    snprintf(wait->mesh_text, sizeof wait->mesh_text, "%.*s", MC_WAIT_MESH - 1, r->mesh->text);
+    *wait = of_nobody(r->mesh);
     if (r->kind->describe) {
         r->kind->describe(r, wait);
         mc_wait_set_job_peer(r->mesh, wait->peer < 0 ? -1 : mc_job_rank(r->mesh, wait->peer), wait);

@@ -15,6 +15,9 @@ typedef struct {
     bool stays; /* it has failed */
 } entry_t;
 
+/* Of so many launches it is known what they were. */
+enum { LAUNCHES = 16 };
+
 typedef struct mc_published {
     pthread_mutex_t lock;
     int64_t looked;                          /* 0: it was not published yet */
@@ -22,6 +25,8 @@ typedef struct mc_published {
     int32_t broken[MC_WAITS_MESHES];         /* by mesh: the status of its failure; else 0 */
     int32_t n_meshes, n, n_more;
     entry_t entry[MC_WAITS_REQUESTS];
+    mc_waits_launch_t launch[LAUNCHES]; /* a ring */
+    uint32_t n_launches;
 } published_t;
 
 /* Meshes ----------------------------------------------------------------------------------------- */
@@ -138,6 +143,14 @@ static bool is_fresh(const entry_t *e, int64_t now)
     return e->stays || now - e->at <= MC_WAITS_FRESH_MS;
 }
 
+void mc_waits_launched(const mc_job_t *job, const mc_waits_launch_t *launch)
+{
+    published_t *const p = job->waits;
+    pthread_mutex_lock(&p->lock);
+    p->launch[p->n_launches++ % LAUNCHES] = *launch;
+    pthread_mutex_unlock(&p->lock);
+}
+
 /* All fail as one. */
 static void mark_broken(published_t *p, int status)
 {
@@ -195,6 +208,24 @@ static void copy_meshes(const published_t *p, uint32_t number, mc_waits_t *copy)
     }
 }
 
+/* Numbers wrap: one of a call must be that of the last call of its number. */
+static bool is_last(const mc_waits_launch_t *l, const mc_waits_t *copy)
+{
+    bool last = l->is_persistent;
+    for (int32_t i = 0; i < copy->n_meshes && !last; i++)
+        last = copy->mesh[i].id == l->mesh && copy->mesh[i].digest == (uint16_t)l->digest;
+    return last;
+}
+
+static void copy_launch(const published_t *p, uint32_t number, mc_waits_t *copy)
+{
+    for (uint32_t i = 0; i < LAUNCHES && copy->launch.digest == 0; i++) {
+        const mc_waits_launch_t *const l = &p->launch[(p->n_launches - 1 - i) % LAUNCHES];
+        if (l->digest != 0 && l->number == number && is_last(l, copy))
+            copy->launch = *l;
+    }
+}
+
 static void copy_entries(const published_t *p, int64_t now, mc_waits_t *copy)
 {
     for (int32_t i = 0; i < p->n; i++) {
@@ -227,6 +258,7 @@ bool mc_waits_copy(const mc_job_t *job, uint32_t number, mc_waits_t *copy)
     pthread_mutex_lock(&p->lock);
     copy->looked_ms = p->looked ? now - p->looked : -1;
     copy_meshes(p, number, copy);
+    copy_launch(p, number, copy);
     copy_entries(p, now, copy);
     pthread_mutex_unlock(&p->lock);
     return true;

@@ -17,6 +17,8 @@ void mc_waits_leave(const meshcoll_t *h);
 void mc_waits_publish(const mc_job_t *job, int64_t now);
 /* A request that was published has ended. */
 void mc_waits_forget(const meshcoll_request_t *ended);
+/* A call on device memory is launched. */
+void mc_waits_launched(const mc_job_t *job, const mc_waits_launch_t *launch);
 /* The job has failed: what it waited for then stays. */
 void mc_waits_break(const mc_job_t *job);
 

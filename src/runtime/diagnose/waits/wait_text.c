@@ -102,6 +102,8 @@ void mc_wait_print_asked(const mc_wait_t *w, mc_text_t *text)
                                          : "a user operation");
     if (w->root >= 0)
         mc_text_add(text, ", root %" PRId32, w->root);
+    if (w->on_device)
+        mc_text_add(text, ", in device memory");
 }
 
 bool mc_wait_same_call(const mc_wait_t *a, const mc_wait_t *b)

@@ -26,6 +26,14 @@ typedef struct {
         digest; /* 16 bits, of the call that was asked for, if it is one of the last; 0: not known */
 } mc_waits_mesh_t;
 
+/* A call on device memory, which no request serves. */
+typedef struct {
+    uint32_t mesh, number;
+    int32_t is_persistent, collective, datatype, op, root; /* as in mc_wait_t */
+    uint32_t digest;                                       /* 0: there is none */
+    uint64_t count;
+} mc_waits_launch_t;
+
 typedef struct mc_waits {
     int32_t rank, known_as; /* in the job's first mesh: mesh rank, the caller's number */
     int32_t size, pid;
@@ -35,6 +43,7 @@ typedef struct mc_waits {
     int32_t n_meshes, n;
     int32_t n_more; /* requests that run and are not described */
     mc_waits_mesh_t mesh[MC_WAITS_MESHES];
+    mc_waits_launch_t launch; /* of the number that was asked for, if it is one of the last */
     mc_wait_t wait[MC_WAITS_REQUESTS]; /* the oldest first; those of a mesh that has failed stay */
     /* What it waited for when it was last seen, long ago: has_last. It has not ended, but whether the rank has left the
      * library since, or only got no core, is not known. */
