@@ -224,12 +224,12 @@ static int look_from_outside(const mc_shm_address_t *address)
     const struct iovec here = {&word, sizeof word};
     const struct iovec there = {(void *)(uintptr_t)address->at, sizeof word}; /* NOLINT */
     take_place(&(place_t){.user = ANOTHER});
-    snprintf(path, sizeof path, "/proc/%d/mem", (int)address->pid);
+    snprintf(path, sizeof path, "/proc/%d/mem", (int)address->file.pid);
     if (mc_shm_memory_open(address, 0, &mapping) == MESHCOLL_OK)
         return 1;
-    if (process_vm_readv(address->pid, &here, 1, &there, 1, 0) >= 0 || errno != EPERM)
+    if (process_vm_readv(address->file.pid, &here, 1, &there, 1, 0) >= 0 || errno != EPERM)
         return 2;
-    if (process_vm_writev(address->pid, &here, 1, &there, 1, 0) >= 0 || errno != EPERM)
+    if (process_vm_writev(address->file.pid, &here, 1, &there, 1, 0) >= 0 || errno != EPERM)
         return 3;
     return open(path, O_RDONLY) >= 0 ? 4 : 0;
 }
@@ -250,7 +250,7 @@ Test(apart, another_user_sees_nothing)
         if (looks == 0) {
             address.at = (uintptr_t)mapping.segment;
             munmap(mapping.segment, mapping.bytes);
-            close(address.fd);
+            close(address.file.fd);
             _exit(read(ready[0], &byte, 1) == 1 ? look_from_outside(&address) : 63);
         }
         take_place(&(place_t){.user = NOBODY});

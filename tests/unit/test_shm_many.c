@@ -49,7 +49,7 @@ static size_t held(const machine_t *m)
     for (int32_t r = 0; r < m->n; r++) {
         const mc_shm_address_t *const address = m->t[r]->address;
         struct stat s;
-        cr_assert_eq(fstat(address->fd, &s), 0);
+        cr_assert_eq(fstat(address->file.fd, &s), 0);
         bytes += (size_t)s.st_blocks * 512;
     }
     return bytes;

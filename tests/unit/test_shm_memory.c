@@ -76,7 +76,7 @@ static segment_t create_segment(void)
 static void close_segment(const segment_t *s)
 {
     mc_shm_memory_close(&s->mapping);
-    close(s->address.fd);
+    close(s->address.file.fd);
 }
 
 /* An address that says of another file that it is the segment. */
@@ -84,10 +84,8 @@ static mc_shm_address_t address_of(int fd)
 {
     struct stat s, pids;
     cr_assert(fstat(fd, &s) == 0 && stat("/proc/self/ns/pid", &pids) == 0);
-    return (mc_shm_address_t){.file = {s.st_dev, s.st_ino},
-                              .pids = {pids.st_dev, pids.st_ino},
-                              .pid = getpid(),
-                              .fd = fd};
+    return (mc_shm_address_t){.file = {s.st_dev, s.st_ino, getpid(), fd},
+                              .pids = {pids.st_dev, pids.st_ino}};
 }
 
 static void expect_refused(const mc_shm_address_t *address, const char *says)
@@ -111,9 +109,9 @@ Test(shm_memory, opens_what_was_made)
 Test(shm_memory, cannot_be_cut_short)
 {
     const segment_t s = create_segment();
-    cr_expect_neq(ftruncate(s.address.fd, 0), 0);
-    cr_expect_neq(ftruncate(s.address.fd, (off_t)s.mapping.bytes + 4096), 0);
-    cr_expect_neq(fcntl(s.address.fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE), 0);
+    cr_expect_neq(ftruncate(s.address.file.fd, 0), 0);
+    cr_expect_neq(ftruncate(s.address.file.fd, (off_t)s.mapping.bytes + 4096), 0);
+    cr_expect_neq(fcntl(s.address.file.fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE), 0);
     close_segment(&s);
 }
 

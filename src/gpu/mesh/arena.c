@@ -2,14 +2,8 @@
 
 #include "base/system/descriptor.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 /* CUDA shares memory between processes in units of this, and advises not to share a part of one. */
 enum { IPC_UNIT = 2 << 20 };
@@ -165,21 +159,12 @@ bool mc_gpu_arena_map(mc_gpu_arena_t *a, int32_t peer, const mc_cu_ipc_t *handle
 
 /* Memory of the host ------------------------------------------------------------------------------ */
 
-static int fail_errno(const char *what)
-{
-    return mc_fail(MESHCOLL_ERR_TRANSPORT, "shared memory of GPUs: cannot %s: %s", what,
-                   strerror(errno));
-}
-
-/* Maps a file and has the GPU see it. */
-static int pin(mc_gpu_arena_t *a, int32_t rank, int fd)
+/* Has the GPU see a file that is mapped, which is unmapped where it cannot. */
+static int pin(mc_gpu_arena_t *a, int32_t rank, void *at)
 {
     const size_t bytes = mc_gpu_layout_bytes(&a->layout);
     const mc_cuda_t *const cuda = mc_cuda();
     mc_gpu_part_t *const part = &a->part[rank];
-    void *const at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (at == MAP_FAILED)
-        return fail_errno("map a file");
     int status = mc_cuda_status(
         cuda->host_register(at, bytes, MC_CU_REGISTER_PORTABLE | MC_CU_REGISTER_MAPPED),
         "pin memory of the host");
@@ -187,66 +172,25 @@ static int pin(mc_gpu_arena_t *a, int32_t rank, int fd)
         munmap(at, bytes);
         return status;
     }
-    status = mc_cuda_status(cuda->host_address(&part->host, at, 0), "map memory of the host");
     part->mapped = at;
-    return status;
+    return mc_cuda_status(cuda->host_address(&part->host, at, 0), "map memory of the host");
 }
 
-/* Peers that map it cannot be made to touch pages that do not exist. */
-enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
-
-int mc_gpu_arena_make_host(mc_gpu_arena_t *a, mc_gpu_file_t *file)
+int mc_gpu_arena_make_host(mc_gpu_arena_t *a, mc_sealed_t *file)
 {
-    struct stat s;
-    a->fd = mc_descriptor(memfd_create("meshcoll GPU", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-    if (a->fd < 0 || ftruncate(a->fd, (off_t)mc_gpu_layout_bytes(&a->layout)) != 0 ||
-        fcntl(a->fd, F_ADD_SEALS, SEALS) != 0 || fstat(a->fd, &s) != 0)
-        return fail_errno("make a file");
-    *file = (mc_gpu_file_t){s.st_dev, s.st_ino, getpid(), a->fd};
-    return pin(a, a->layout.rank, a->fd);
-}
-
-/* The descriptor's number may name another file by now, and opening that may have effects: checked
- * first through O_PATH. */
-static int open_peers(const mc_gpu_file_t *file, size_t bytes, int *fd)
-{
-    char path[64];
-    struct stat s;
-    snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)file->pid, file->fd);
-    const int named = mc_descriptor(open(path, O_PATH | O_CLOEXEC));
-    if (named < 0 || fstat(named, &s) != 0) {
-        const int status = fail_errno("find a peer's file");
-        if (named >= 0)
-            close(named);
-        return status;
-    }
-    const bool same = S_ISREG(s.st_mode) && s.st_dev == file->dev && s.st_ino == file->ino &&
-                      s.st_size == (off_t)bytes;
-    char name[64];
-    snprintf(name, sizeof name, "/proc/self/fd/%d", named);
-    const int opened = same ? mc_descriptor(open(name, O_RDWR | O_CLOEXEC)) : -1;
-    const int status = opened >= 0 ? MESHCOLL_OK
-                       : same      ? fail_errno("open a peer's file")
-                                   : mc_fail(MESHCOLL_ERR_TRANSPORT,
-                                             "shared memory of GPUs: %s is not the file expected", path);
-    close(named);
-    if (!status)
-        *fd = opened;
-    return status;
-}
-
-int mc_gpu_arena_map_host(mc_gpu_arena_t *a, int32_t peer, const mc_gpu_file_t *file)
-{
-    int fd;
-    int status = open_peers(file, mc_gpu_layout_bytes(&a->layout), &fd);
+    void *at;
+    const int status = mc_sealed_make("meshcoll GPU", mc_gpu_layout_bytes(&a->layout), file, &at);
     if (status)
         return status;
-    status =
-        fcntl(fd, F_GET_SEALS) == SEALS
-            ? pin(a, peer, fd)
-            : mc_fail(MESHCOLL_ERR_TRANSPORT, "shared memory of GPUs: a peer's file is not sealed");
-    close(fd);
-    return status;
+    a->fd = file->fd;
+    return pin(a, a->layout.rank, at);
+}
+
+int mc_gpu_arena_map_host(mc_gpu_arena_t *a, int32_t peer, const mc_sealed_t *file)
+{
+    void *at;
+    const int status = mc_sealed_map(file, mc_gpu_layout_bytes(&a->layout), &at);
+    return status ? status : pin(a, peer, at);
 }
 
 /* Freeing ----------------------------------------------------------------------------------------- */
@@ -287,8 +231,7 @@ void mc_gpu_arena_free(mc_gpu_arena_t *a)
 
 void mc_gpu_arena_leave(mc_gpu_arena_t *a)
 {
-    if (a->fd >= 0)
-        close(a->fd);
+    mc_descriptor_close(&a->fd);
     free(a->reach);
     free(a->part);
     *a = (mc_gpu_arena_t){.fd = -1};

@@ -12,6 +12,7 @@
 #ifndef MC_GPU_ARENA_H
 #define MC_GPU_ARENA_H
 
+#include "base/system/sealed.h"
 #include "gpu/cuda/driver.h"
 #include "gpu/program/format.h"
 
@@ -76,13 +77,9 @@ int mc_gpu_arena_make(mc_gpu_arena_t *arena, mc_cu_stream_t stream, mc_cu_ipc_t 
 /* A peer's; false: its memory cannot be reached. */
 bool mc_gpu_arena_map(mc_gpu_arena_t *arena, int32_t peer, const mc_cu_ipc_t *handle);
 
-/* The same in memory of the host. A file of another process is named by its descriptor there. */
-typedef struct {
-    uint64_t dev, ino;
-    int32_t pid, fd;
-} mc_gpu_file_t;
-int mc_gpu_arena_make_host(mc_gpu_arena_t *arena, mc_gpu_file_t *file);
-int mc_gpu_arena_map_host(mc_gpu_arena_t *arena, int32_t peer, const mc_gpu_file_t *file);
+/* The same in memory of the host. */
+int mc_gpu_arena_make_host(mc_gpu_arena_t *arena, mc_sealed_t *file);
+int mc_gpu_arena_map_host(mc_gpu_arena_t *arena, int32_t peer, const mc_sealed_t *file);
 
 /* Peers' parts are not used any more; then this rank's own. Or all of them stay as they are. */
 void mc_gpu_arena_unmap(mc_gpu_arena_t *arena);

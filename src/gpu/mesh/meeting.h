@@ -22,9 +22,9 @@ typedef struct {
     uint32_t address_bytes; /* of its proxy; 0: none */
     mc_cu_uuid_t uuid;
     mc_cu_ipc_t handle;
-    mc_gpu_file_t file;
-    mc_gpu_file_t signals; /* of the stream executor */
-    uint64_t bytes, at;    /* of a registration: its bytes, and where it begins in its allocation */
+    mc_sealed_t file;
+    mc_sealed_t signals; /* of the stream executor */
+    uint64_t bytes, at;  /* of a registration: its bytes, and where it begins in its allocation */
     char why[MC_GPU_WHY];
     _Alignas(8) unsigned char reach[]; /* by mesh rank: can this rank's GPU use its memory? */
 } mc_gpu_note_t;

@@ -78,7 +78,7 @@ static int find_flush(mc_gpu_signals_t *s, mc_cu_device_t device)
 }
 
 int mc_gpu_signals_make(mc_gpu_signals_t *s, int32_t rank, int32_t ranks, mc_cu_device_t device,
-                        mc_gpu_file_t *file)
+                        mc_sealed_t *file)
 {
     s->part = (mc_gpu_arena_t){
         .layout = {.rank = rank, .ranks = ranks, .bytes = whole_pages(lane_at(ranks))},
@@ -99,7 +99,7 @@ int mc_gpu_signals_make(mc_gpu_signals_t *s, int32_t rank, int32_t ranks, mc_cu_
     return MESHCOLL_OK;
 }
 
-int mc_gpu_signals_map(mc_gpu_signals_t *s, int32_t peer, const mc_gpu_file_t *file)
+int mc_gpu_signals_map(mc_gpu_signals_t *s, int32_t peer, const mc_sealed_t *file)
 {
     return mc_gpu_arena_map_host(&s->part, peer, file);
 }

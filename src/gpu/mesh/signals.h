@@ -19,8 +19,8 @@ typedef struct mc_gpu_signals {
 /* Makes this rank's part, whose slots are empty. On success and on failure the caller closes it.
  * ERR_UNSUPPORTED: the driver cannot do this. */
 int mc_gpu_signals_make(mc_gpu_signals_t *signals, int32_t rank, int32_t ranks,
-                        mc_cu_device_t device, mc_gpu_file_t *file);
-int mc_gpu_signals_map(mc_gpu_signals_t *signals, int32_t peer, const mc_gpu_file_t *file);
+                        mc_cu_device_t device, mc_sealed_t *file);
+int mc_gpu_signals_map(mc_gpu_signals_t *signals, int32_t peer, const mc_sealed_t *file);
 /* When all parts are mapped: starts the watch. */
 int mc_gpu_signals_watch(mc_gpu_signals_t *signals, const _Atomic uint32_t *alarm,
                          mc_device_report_t *report);

@@ -130,11 +130,11 @@ static void fail_read(link_t *link, mc_io_t *io)
                    MESHCOLL_ERR_PEER,
                    "dimension %s: rank %d (process %d) is gone: it ended or was killed while its "
                    "memory was read",
-                   dim, known_as(link), (int)link->address.pid)
+                   dim, known_as(link), (int)link->address.file.pid)
              : mc_fail(MESHCOLL_ERR_TRANSPORT,
                        "dimension %s: cannot read the memory of rank %d (process %d): %s; "
                        "MESHCOLL_TRANSPORTS=\"%s=shm:copy\" avoids such reads",
-                       dim, known_as(link), (int)link->address.pid, strerror(errno), dim);
+                       dim, known_as(link), (int)link->address.file.pid, strerror(errno), dim);
     if (io == link->shared)
         io->done = io->message.bytes - mc_shm_share_stop(&link->out->share, io->message.bytes);
 }
@@ -149,7 +149,8 @@ static size_t read_bytes(link_t *link, mc_io_t *io, size_t bytes)
 {
     size_t n = 0;
     while (n < bytes && io->done < io->message.bytes) {
-        const ssize_t got = mc_shm_read(link->address.pid, io, bytes - n, &shm_of(link)->piece);
+        const ssize_t got =
+            mc_shm_read(link->address.file.pid, io, bytes - n, &shm_of(link)->piece);
         if (got <= 0) {
             fail_read(link, io);
             return n;
@@ -448,7 +449,8 @@ static uint32_t shm_progress(mc_transport_t *t)
             n += read_memory(link);
     for (link_t *link = shm->links; link && n == 0; link = link->next)
         if (link->helped.io)
-            n += mc_shm_share_help(&link->in->share, link->address.pid, &link->helped, &shm->piece);
+            n += mc_shm_share_help(&link->in->share, link->address.file.pid, &link->helped,
+                                   &shm->piece);
     return n;
 }
 
@@ -514,8 +516,8 @@ static void shm_close(mc_transport_t *t)
     }
     mc_shm_free_spare(shm);
     mc_shm_memory_close(&shm->mapping);
-    if (shm->address.pid)
-        close(shm->address.fd);
+    if (shm->address.file.pid)
+        close(shm->address.file.fd);
     if (t->fd >= 0)
         close(t->fd);
     free(shm);

@@ -44,7 +44,7 @@ int mc_shm_check(mc_transport_t *t)
                 MESHCOLL_ERR_PEER,
                 "dimension %s: rank %d (process %d) is gone: it ended or was killed while this "
                 "rank waited for it",
-                shm->dim, mc_transport_known_as(t, link->peer.rank), (int)link->address.pid);
+                shm->dim, mc_transport_known_as(t, link->peer.rank), (int)link->address.file.pid);
     }
     return MESHCOLL_OK;
 }

@@ -4,7 +4,6 @@
 #include "base/system/process.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -77,36 +76,16 @@ static size_t segment_bytes(int32_t n)
     return pages_at(&s) + (size_t)n * (pages_bytes(&s) + channel_bytes(&s));
 }
 
-static int map(int fd, int32_t n, mc_shm_mapping_t *mapping)
+/* In another PID namespace its PID names another process. */
+static int find_pids(mc_shm_pids_t *pids)
 {
-    const size_t bytes = segment_bytes(n);
-    void *const at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (at == MAP_FAILED)
-        return fail_errno("cannot map a segment");
-    *mapping = (mc_shm_mapping_t){.segment = at, .bytes = bytes};
-    return MESHCOLL_OK;
-}
-
-static mc_shm_file_t file_of(const struct stat *s)
-{
-    return (mc_shm_file_t){s->st_dev, s->st_ino};
-}
-
-static bool is_same(const mc_shm_file_t *a, const mc_shm_file_t *b)
-{
-    return a->dev == b->dev && a->ino == b->ino;
-}
-
-static int find_file(const char *path, mc_shm_file_t *file)
-{
+    static const char path[] = "/proc/self/ns/pid";
     struct stat s;
     if (stat(path, &s) != 0)
         return fail_errno(path);
-    *file = file_of(&s);
+    *pids = (mc_shm_pids_t){s.st_dev, s.st_ino};
     return MESHCOLL_OK;
 }
-
-static const char own_pids[] = "/proc/self/ns/pid";
 
 /* Permission to read --------------------------------------------------------------------------- */
 
@@ -126,144 +105,63 @@ static void add_readable(int n)
 
 /* Creating and opening ------------------------------------------------------------------------- */
 
-/* A peer that has mapped the file cannot be made to touch pages that do not exist. */
-enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
-
-static int create_file(int32_t n, int *fd, mc_shm_file_t *file)
-{
-    struct stat s;
-    const int made = mc_descriptor(memfd_create("meshcoll", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-    if (made < 0)
-        return fail_errno("cannot create a memory file");
-    if (ftruncate(made, (off_t)segment_bytes(n)) != 0 || fcntl(made, F_ADD_SEALS, SEALS) != 0 ||
-        fstat(made, &s) != 0) {
-        const int status = fail_errno("cannot size and seal a memory file");
-        close(made);
-        return status;
-    }
-    *fd = made;
-    *file = file_of(&s);
-    return MESHCOLL_OK;
-}
-
 int mc_shm_memory_create(int32_t n, bool readable, mc_shm_mapping_t *mapping,
                          mc_shm_address_t *address)
 {
-    mc_shm_address_t a = {.pid = getpid()};
-    mc_shm_mapping_t fresh;
+    mc_shm_address_t a = {0};
+    void *at;
     if (getrandom(&a.cookie, sizeof a.cookie, 0) != (ssize_t)sizeof a.cookie)
         return fail_errno("cannot get a random number");
-    int status = find_file(own_pids, &a.pids);
+    int status = find_pids(&a.pids);
     if (!status)
-        status = create_file(n, &a.fd, &a.file);
+        status = mc_sealed_make("meshcoll", segment_bytes(n), &a.file, &at);
     if (status)
         return status;
-    status = map(a.fd, n, &fresh);
-    if (status) {
-        close(a.fd);
-        return status;
-    }
-    fresh.segment->magic = MC_SHM_MAGIC;
-    fresh.segment->cookie = a.cookie;
-    fresh.readable = readable;
+    a.at = (uintptr_t)at;
+    *mapping = (mc_shm_mapping_t){.segment = at, .bytes = segment_bytes(n), .readable = readable};
+    mapping->segment->magic = MC_SHM_MAGIC;
+    mapping->segment->cookie = a.cookie;
     if (readable)
         add_readable(1);
-    a.at = (uintptr_t)fresh.segment;
-    *mapping = fresh;
     *address = a;
     return MESHCOLL_OK;
 }
 
-enum { PATH_TEXT = 64 };
-
-static void print_path(const mc_shm_address_t *address, char path[PATH_TEXT])
-{
-    snprintf(path, PATH_TEXT, "/proc/%d/fd/%d", (int)address->pid, address->fd);
-}
-
 bool mc_shm_memory_is_there(const mc_shm_address_t *address)
 {
-    char path[PATH_TEXT];
+    const int pid = address->file.pid;
+    char path[64];
     struct stat s;
-    print_path(address, path);
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, address->file.fd);
     if (lstat(path, &s) == 0)
         return true;
     const bool none = errno == ENOENT;
-    snprintf(path, sizeof path, "/proc/%d/fd/.", (int)address->pid);
+    snprintf(path, sizeof path, "/proc/%d/fd/.", pid);
     /* closed by exec, or by a process that has the number now; /proc may hide processes that live (hidepid) */
     if (none && lstat(path, &s) == 0)
         return false;
-    return !mc_process_has_ended(address->pid);
-}
-
-static int fail_other(const char *path)
-{
-    return mc_fail(MESHCOLL_ERR_TRANSPORT, "shared memory: %s is not the segment expected", path);
-}
-
-/* Checks the file through an O_PATH descriptor first: opening a FIFO or a device may have
- * effects. */
-static int open_file(const mc_shm_address_t *address, int32_t n, const char *path, int *fd)
-{
-    char name[PATH_TEXT];
-    struct stat s;
-    const int named = mc_descriptor(open(path, O_PATH | O_CLOEXEC));
-    if (named < 0)
-        return fail_errno(path);
-    int status = fstat(named, &s) == 0 ? MESHCOLL_OK : fail_errno(path), opened = -1;
-    if (!status) {
-        const mc_shm_file_t file = file_of(&s);
-        if (!S_ISREG(s.st_mode) || !is_same(&file, &address->file) ||
-            s.st_size != (off_t)segment_bytes(n))
-            status = fail_other(path);
-    }
-    if (!status) {
-        snprintf(name, sizeof name, "/proc/self/fd/%d", named);
-        opened = mc_descriptor(open(name, O_RDWR | O_CLOEXEC | O_NONBLOCK));
-        status = opened < 0 ? fail_errno(path) : MESHCOLL_OK;
-    }
-    close(named);
-    if (!status)
-        *fd = opened;
-    return status;
-}
-
-static int check_pids(const mc_shm_address_t *address)
-{
-    mc_shm_file_t pids = {0};
-    const int status = find_file(own_pids, &pids);
-    if (status)
-        return status;
-    return is_same(&pids, &address->pids)
-               ? MESHCOLL_OK
-               : mc_fail(MESHCOLL_ERR_TRANSPORT,
-                         "shared memory: process %d is in another PID namespace",
-                         (int)address->pid);
-}
-
-static int map_sealed(int fd, int32_t n, const char *path, mc_shm_mapping_t *mapping)
-{
-    const int seals = fcntl(fd, F_GET_SEALS);
-    return seals >= 0 && (seals & SEALS) == SEALS ? map(fd, n, mapping) : fail_other(path);
+    return !mc_process_has_ended(pid);
 }
 
 int mc_shm_memory_open(const mc_shm_address_t *address, int32_t n, mc_shm_mapping_t *mapping)
 {
-    char path[PATH_TEXT];
-    mc_shm_mapping_t opened;
-    int fd = -1, status = check_pids(address);
-    print_path(address, path);
+    mc_shm_pids_t pids = {0};
+    void *at;
+    int status = find_pids(&pids);
+    if (!status && (pids.dev != address->pids.dev || pids.ino != address->pids.ino))
+        status =
+            mc_fail(MESHCOLL_ERR_TRANSPORT, "shared memory: process %d is in another PID namespace",
+                    (int)address->file.pid);
     if (!status)
-        status = open_file(address, n, path, &fd);
+        status = mc_sealed_map(&address->file, segment_bytes(n), &at);
     if (status)
         return status;
-    status = map_sealed(fd, n, path, &opened);
-    close(fd);
-    if (status)
-        return status;
+    const mc_shm_mapping_t opened = {.segment = at, .bytes = segment_bytes(n)};
     if (opened.segment->magic != MC_SHM_MAGIC || opened.segment->cookie != address->cookie) {
         mc_shm_memory_close(&opened);
-        return fail_other(path);
+        return mc_fail(MESHCOLL_ERR_TRANSPORT,
+                       "shared memory: descriptor %d of process %d is not the segment expected",
+                       (int)address->file.fd, (int)address->file.pid);
     }
     *mapping = opened;
     return MESHCOLL_OK;
@@ -291,7 +189,7 @@ bool mc_shm_memory_readable(const mc_shm_address_t *address)
     const struct iovec here = {&cookie, sizeof cookie};
     const uint64_t at = address->at + offsetof(mc_shm_segment_t, cookie);
     const struct iovec there = {(void *)(uintptr_t)at, sizeof cookie}; /* NOLINT */
-    return process_vm_readv(address->pid, &here, 1, &there, 1, 0) == (ssize_t)sizeof cookie &&
+    return process_vm_readv(address->file.pid, &here, 1, &there, 1, 0) == (ssize_t)sizeof cookie &&
            cookie == address->cookie;
 }
 

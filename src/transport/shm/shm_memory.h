@@ -1,12 +1,11 @@
 /*
  * Segments of shared memory, one per rank and transport, with a channel for each rank of the
- * machine that may send to the owner; a channel takes memory when its ranks connect. Peers open a
- * segment as a descriptor of its owner, /proc/PID/fd/N, so nothing is left behind however a process
- * ends.
+ * machine that may send to the owner; a channel takes memory when its ranks connect.
  */
 #ifndef MC_TRANSPORT_SHM_MEMORY_H
 #define MC_TRANSPORT_SHM_MEMORY_H
 
+#include "base/system/sealed.h"
 #include "transport/shm/shm.h"
 
 #include <stdatomic.h>
@@ -103,18 +102,16 @@ static inline mc_shm_board_t *mc_shm_board(mc_shm_segment_t *segment)
 mc_shm_channel_t *mc_shm_channel(mc_shm_segment_t *segment, int32_t n, int32_t i);
 char *mc_shm_pages(mc_shm_segment_t *segment, int32_t n, int32_t i);
 
-/* Identifies a file on this kernel. */
+/* A PID namespace. */
 typedef struct {
     uint64_t dev, ino;
-} mc_shm_file_t;
+} mc_shm_pids_t;
 
-/* What peers need to open a segment. `pids` is the owner's PID namespace: in another one its PID
- * names another process. */
+/* What peers need to open a segment. */
 typedef struct {
     uint64_t cookie, at; /* `at`: address in the owner's process */
-    mc_shm_file_t file, pids;
-    pid_t pid;
-    int32_t fd;
+    mc_sealed_t file;    /* pid 0: none */
+    mc_shm_pids_t pids;  /* the owner's */
 } mc_shm_address_t;
 
 typedef struct {

@@ -49,7 +49,7 @@ void mc_shm_probe_open(mc_shm_probe_t *probe)
 {
     mc_shm_probe_t p = {.published = {.pid = getpid(), .key = -1}};
     if (mc_shm_memory_create(0, false, &p.mapping, &p.published.address))
-        p.published.address = (mc_shm_address_t){.pid = 0};
+        p.published.address = (mc_shm_address_t){0};
     create_keyed(&p);
     *probe = p;
 }
@@ -59,8 +59,8 @@ void mc_shm_probe_close(const mc_shm_probe_t *probe)
     if (probe->keyed)
         shmdt(probe->keyed);
     mc_shm_memory_close(&probe->mapping);
-    if (probe->published.address.pid)
-        close(probe->published.address.fd);
+    if (probe->published.address.file.pid)
+        close(probe->published.address.file.fd);
 }
 
 static const mc_shm_published_t *told_by(const mc_shm_ranks_t *ranks, int32_t rank)
@@ -71,7 +71,7 @@ static const mc_shm_published_t *told_by(const mc_shm_ranks_t *ranks, int32_t ra
 static bool opens(const mc_shm_published_t *other)
 {
     mc_shm_mapping_t mapping;
-    if (other->address.pid == 0 || mc_shm_memory_open(&other->address, 0, &mapping))
+    if (other->address.file.pid == 0 || mc_shm_memory_open(&other->address, 0, &mapping))
         return false;
     mc_shm_memory_close(&mapping);
     return true;
