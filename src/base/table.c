@@ -1,7 +1,6 @@
 #include "base/table.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,8 +1,5 @@
 #include "mesh/mesh.h"
 
-#include <ctype.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 void mc_mesh_print(const mc_mesh_t *mesh, mc_text_t *text)

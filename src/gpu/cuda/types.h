@@ -6,7 +6,6 @@
 #ifndef MC_CUDA_TYPES_H
 #define MC_CUDA_TYPES_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 typedef unsigned mc_cu_result_t;

@@ -5,7 +5,6 @@
 #include "runtime/progress/failure.h"
 #include "runtime/progress/progress.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <sched.h>
 #include <string.h>

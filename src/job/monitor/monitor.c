@@ -6,7 +6,6 @@
 #include "job/monitor/state.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,6 @@
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 /* Divisors, largest unit first: 7 / 1e6 is the double nearest to 7 us, 7 * 1e-6 need not be. */
 static const mc_unit_t times[] = {{"s", 1}, {"ms", 1e3}, {"us", 1e6}, {"ns", 1e9}, {"ps", 1e12}};

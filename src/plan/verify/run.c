@@ -3,7 +3,6 @@
 #include "plan/verify/check.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { NAMED_RANKS = 16, VALUE_TEXT = 160 };
 

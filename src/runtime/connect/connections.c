@@ -6,7 +6,6 @@
 #include "transport/ucx_names.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Transports ------------------------------------------------------------------------------------ */

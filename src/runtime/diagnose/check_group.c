@@ -3,8 +3,6 @@
 #include "runtime/call/numbers.h"
 #include "runtime/progress/failure.h"
 
-#include <stdlib.h>
-
 uint32_t mc_check_group_opened(meshcoll_t *h)
 {
     mc_checks_t *const c = h->checks;

@@ -3,7 +3,6 @@
 #include "mesh/link/show.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 const char *mc_show_strategy(const mc_strategy_t *strategy, const mc_mesh_t *mesh)
 {

@@ -1,5 +1,4 @@
 /* What differs in a ranking: the cheapest strategy of each shape, and the named ones. */
-#include "compose/price/sides.h"
 #include "tools/plan/plan.h"
 
 static bool same_shape(const mc_strategy_t *a, const mc_strategy_t *b)

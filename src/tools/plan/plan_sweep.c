@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* Sizes over which one strategy is the best; its segments may change within. */
 typedef struct {

@@ -3,7 +3,6 @@
 #include "plan/verify/match.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 const char *mc_chunk_name(uint32_t chunk, char buffer[MC_CHUNK_TEXT])
 {

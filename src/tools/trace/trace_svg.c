@@ -8,7 +8,6 @@
 #include "tools/common/show.h"
 #include "tools/common/svg.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,7 +2,6 @@
 #include "tools/verify/verify.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 void mc_verify_meshes_free(mc_verify_meshes_t *meshes)
 {

@@ -3,7 +3,6 @@
 #include "transport/shm/bytes/shm_copy.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/uio.h>
 
 /* Entries of a scatter list passed to the kernel per call. */
