@@ -17,13 +17,6 @@
 
 /* Preparing --------------------------------------------------------------------------------------- */
 
-/* Peers whose kernels wait for this rank's would wait until their limit. */
-static int fail_alone(meshcoll_t *h, int status)
-{
-    mc_failure_break(h, status);
-    return mc_failure_check(h);
-}
-
 static int check_gpu(const meshcoll_t *h, const mc_pointer_t *buffer)
 {
     if (buffer->kind != MC_MEMORY_DEVICE || buffer->device == h->gpu->device)
@@ -42,7 +35,7 @@ static int find_program(meshcoll_t *h, const meshcoll_args_t *a, const mc_pointe
     int status = check_gpu(h, buffer);
     if (status)
         return status;
-    status = mc_gpu_enter(h->gpu, &visit);
+    status = mc_gpu_visit(h->gpu->context, &visit);
     if (status)
         return status;
     status = mc_gpu_program(h, a, choice, forwarded, program);
@@ -96,18 +89,18 @@ static int prepare(meshcoll_t *h, const mc_call_args_t *asked, const mc_pointer_
         return status;
     status = mc_gpu_open(h, buffer, asked->number.own, &agreed);
     if (status)
-        return agreed ? status : fail_alone(h, status);
+        return agreed ? status : mc_gpu_fail_alone(h, status);
     if (waits && asked->args.in_counts)
         status =
             mc_counts_learn(h, &asked->args, &choice->strategy, asked->number.counts, &forwarded);
     if (status == MESHCOLL_ERR_INVALID_ARG) /* another rank's counts are others */
-        return fail_alone(h, status);
+        return mc_gpu_fail_alone(h, status);
     if (!status)
         status = find_program(h, &asked->args, buffer, choice, forwarded, program);
     free(forwarded);
     if (is_refusal(status))
         return mc_lead_refused(h, asked->number.own, false, status);
-    return status ? fail_alone(h, status) : MESHCOLL_OK;
+    return status ? mc_gpu_fail_alone(h, status) : MESHCOLL_OK;
 }
 
 /* Among the calls of which ranks tell each other that they made the same. What its kernels send bounds its lead. */
@@ -132,7 +125,7 @@ int mc_gpu_call_run(meshcoll_t *h, const mc_call_args_t *asked, const mc_pointer
     status = mc_gpu_record(h, a, &choice, program, &place.record);
     if (!status)
         status = mc_gpu_run(h, program, place);
-    return status ? fail_alone(h, status) : MESHCOLL_OK;
+    return status ? mc_gpu_fail_alone(h, status) : MESHCOLL_OK;
 }
 
 static int launch(meshcoll_t *h, mc_gpu_program_t *program, const mc_gpu_place_t *place,
@@ -144,7 +137,7 @@ static int launch(meshcoll_t *h, mc_gpu_program_t *program, const mc_gpu_place_t
     /* in a capture; others may wait in this call outside of one */
     if (status == MESHCOLL_ERR_UNSUPPORTED)
         return mc_lead_refused(h, place->number, persistent, status);
-    return status ? fail_alone(h, status) : MESHCOLL_OK;
+    return status ? mc_gpu_fail_alone(h, status) : MESHCOLL_OK;
 }
 
 static int check_place(const meshcoll_t *h, const char *function)
@@ -187,7 +180,7 @@ int mc_gpu_enqueue(meshcoll_t *h, const meshcoll_args_t *given, void *stream)
         .in = asked.args.in, .out = asked.args.out, .stream = stream, .number = asked.number.own};
     count(h, &asked, program->asked.digest);
     status = mc_gpu_record(h, &asked.args, &choice, program, &place.record);
-    return status ? fail_alone(h, status) : launch(h, program, &place, false);
+    return status ? mc_gpu_fail_alone(h, status) : launch(h, program, &place, false);
 }
 
 /* Persistent requests ----------------------------------------------------------------------------- */
@@ -231,12 +224,12 @@ int mc_gpu_request(meshcoll_t *h, const mc_call_args_t *asked, const mc_pointer_
         return status;
     status = mc_run_make(h, &kind, a, &choice, &run);
     if (status)
-        return fail_alone(h, status);
+        return mc_gpu_fail_alone(h, status);
     request_t *const r = (request_t *)run;
     status = mc_gpu_record(h, a, &choice, program, &r->record);
     if (status) {
         mc_request_drop(&run->head);
-        return fail_alone(h, status);
+        return mc_gpu_fail_alone(h, status);
     }
     program->held++;
     r->program = program;

@@ -43,7 +43,8 @@ static void free_all(const meshcoll_t *h, bool leaves)
 static void close_mesh(meshcoll_t *h)
 {
     mc_gpu_visit_t visit;
-    if (!h->job->failure.status && mc_gpu_is_unmapped(h->gpu) && !mc_gpu_enter(h->gpu, &visit)) {
+    if (!h->job->failure.status && mc_gpu_is_unmapped(h->gpu) &&
+        !mc_gpu_visit(h->gpu->context, &visit)) {
         free_all(h, false);
         mc_gpu_leave(&visit);
     } else {

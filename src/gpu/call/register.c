@@ -82,7 +82,7 @@ static int check_bytes(const mc_gpu_meeting_t *m)
 static bool reaches(const mc_gpu_arena_t *a, int32_t peer)
 {
     const int32_t own = a->layout.rank;
-    return peer != own && !mc_gpu_layout_is_far(&a->layout, own, peer) &&
+    return peer != own && a->layout.machine[own] == a->layout.machine[peer] &&
            !mc_gpu_arena_by_host(a, own, peer);
 }
 
@@ -96,14 +96,12 @@ static bool reaches_any(const mc_gpu_arena_t *a)
 
 static int cannot_share(int status)
 {
-    char why[MC_GPU_WHY];
     if (!status)
         return MESHCOLL_OK;
-    snprintf(why, sizeof why, "%s", meshcoll_last_error());
     return mc_fail(MESHCOLL_ERR_UNSUPPORTED,
                    "meshcoll_register: %s; expected memory of cudaMalloc, not of a pool or of "
                    "PyTorch's expandable segments; calls go on without",
-                   why);
+                   meshcoll_last_error());
 }
 
 /* Memory is shared by whole allocations. */
@@ -213,19 +211,12 @@ static int enter_together(mc_gpu_meeting_t *m, const memory_t *memory,
                           struct meshcoll_registration **registration)
 {
     mc_gpu_visit_t visit;
-    const int status = mc_gpu_enter(m->mesh->gpu, &visit);
+    const int status = mc_gpu_visit(m->mesh->gpu->context, &visit);
     if (status) /* others wait for this rank */
         return mc_gpu_meet(m, status);
     const int made = register_together(m, memory, registration);
     mc_gpu_leave(&visit);
     return made;
-}
-
-/* What this rank finds alone breaks the mesh, as others wait for it. */
-static int fail_alone(meshcoll_t *h, int status)
-{
-    mc_failure_break(h, status);
-    return mc_failure_check(h);
 }
 
 int mc_gpu_register(meshcoll_t *h, void *buffer, size_t bytes,
@@ -242,7 +233,7 @@ int mc_gpu_register(meshcoll_t *h, void *buffer, size_t bytes,
         return status;
     status = mc_gpu_meeting_open(h, number, &m);
     if (status)
-        return fail_alone(h, status);
+        return mc_gpu_fail_alone(h, status);
     m.own->bytes = bytes;
     status = mc_gpu_meet(&m, check_arguments(h, &memory, registration));
     if (!status)
@@ -250,7 +241,7 @@ int mc_gpu_register(meshcoll_t *h, void *buffer, size_t bytes,
     if (!status)
         status = mc_gpu_open(h, &memory.pointer, number, &agreed);
     if (!agreed)
-        status = fail_alone(h, status);
+        status = mc_gpu_fail_alone(h, status);
     if (!status)
         status = enter_together(&m, &memory, registration);
     mc_gpu_meeting_close(&m);
@@ -262,7 +253,7 @@ int mc_gpu_register(meshcoll_t *h, void *buffer, size_t bytes,
 static int drop_programs(mc_gpu_t *gpu, const mc_gpu_window_t *w)
 {
     mc_gpu_visit_t visit;
-    int status = mc_gpu_enter(gpu, &visit);
+    int status = mc_gpu_visit(gpu->context, &visit);
     if (status)
         return status;
     status = mc_gpu_programs_drop(gpu, w);
@@ -273,7 +264,7 @@ static int drop_programs(mc_gpu_t *gpu, const mc_gpu_window_t *w)
 static void unmap(const meshcoll_t *h, mc_gpu_window_t *w)
 {
     mc_gpu_visit_t visit;
-    if (mc_gpu_enter(h->gpu, &visit))
+    if (mc_gpu_visit(h->gpu->context, &visit))
         return;
     mc_gpu_window_unmap(w, h->mesh.size);
     mc_gpu_leave(&visit);
@@ -290,7 +281,7 @@ int mc_gpu_deregister(struct meshcoll_registration *registration)
         return status;
     status = mc_gpu_meeting_open(h, number, &m);
     if (status)
-        return fail_alone(h, status);
+        return mc_gpu_fail_alone(h, status);
     mc_gpu_await(h);
     status = mc_gpu_meet(&m, drop_programs(h->gpu, w));
     if (!status) {

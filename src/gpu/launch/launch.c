@@ -163,7 +163,7 @@ int mc_gpu_launch(meshcoll_t *h, mc_gpu_program_t *p, const mc_gpu_place_t *at)
 {
     mc_gpu_visit_t visit;
     mc_cu_capture_status_t capture = MC_CU_CAPTURE_NONE;
-    int status = mc_gpu_enter(h->gpu, &visit);
+    int status = mc_gpu_visit(h->gpu->context, &visit);
     if (status)
         return status;
     status = mc_cuda_status(visit.cuda->stream_captures(at->stream, &capture),
@@ -259,7 +259,7 @@ static int has_ended(mc_gpu_t *gpu)
     mc_gpu_visit_t visit;
     if (gpu->n_done == gpu->n_launches)
         return MESHCOLL_OK;
-    int status = mc_gpu_enter(gpu, &visit);
+    int status = mc_gpu_visit(gpu->context, &visit);
     if (status)
         return status;
     const mc_cu_result_t result = visit.cuda->event_query(gpu->done);

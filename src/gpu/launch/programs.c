@@ -258,7 +258,7 @@ static int open_near(const making_t *m, near_t *near)
                                                          : mc_fail_memory("plans of other ranks");
     int32_t n = 0;
     for (int32_t r = 0; r < size && !status; r++)
-        if (!mc_gpu_layout_is_far(&arena->layout, own, r)) {
+        if (arena->layout.machine[own] == arena->layout.machine[r]) {
             rank[n] = r;
             status = bind_rank(m, r, &k.plan[n], &k.binding[n]);
             n++;

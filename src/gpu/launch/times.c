@@ -41,7 +41,7 @@ static void collect(const meshcoll_t *h)
 void mc_gpu_times_collect(const meshcoll_t *h)
 {
     mc_gpu_visit_t visit;
-    if (!h->gpu->times || mc_gpu_enter(h->gpu, &visit))
+    if (!h->gpu->times || mc_gpu_visit(h->gpu->context, &visit))
         return;
     collect(h);
     mc_gpu_leave(&visit);

@@ -10,11 +10,6 @@ enum { IPC_UNIT = 2 << 20 };
 
 /* Layout ------------------------------------------------------------------------------------------ */
 
-bool mc_gpu_layout_is_far(const mc_gpu_layout_t *l, int32_t a, int32_t b)
-{
-    return l->machine[a] != l->machine[b];
-}
-
 static size_t lanes_of(const mc_gpu_layout_t *l)
 {
     return (size_t)(l->ranks - 1) * l->blocks;
@@ -25,7 +20,7 @@ static size_t near_below(const mc_gpu_layout_t *l, int32_t owner, int32_t end)
 {
     size_t n = 0;
     for (int32_t r = 0; r < end; r++)
-        n += r != owner && !mc_gpu_layout_is_far(l, owner, r);
+        n += r != owner && l->machine[owner] == l->machine[r];
     return n;
 }
 
@@ -109,20 +104,20 @@ void mc_gpu_arena_direct(const mc_gpu_arena_t *a, int32_t peer, bool receives, u
                          mc_device_lane_t *lane)
 {
     const mc_gpu_layout_t *const l = &a->layout;
-    char *const mine =
-        (char *)(uintptr_t)a->part[l->rank].device + counters_at(l, false, l->rank, peer, block);
-    char *const theirs =
-        (char *)(uintptr_t)a->part[peer].device + counters_at(l, false, peer, l->rank, block);
-    lane->begun = (uint64_t *)(void *)((receives ? theirs : mine) + MC_GPU_BEGUN);
-    lane->launches = (uint64_t *)(void *)(mine + (receives ? MC_GPU_TAKEN_IN : MC_GPU_SENT_IN));
+    const mc_cu_address_t mine =
+        a->part[l->rank].device + counters_at(l, false, l->rank, peer, block);
+    const mc_cu_address_t theirs =
+        a->part[peer].device + counters_at(l, false, peer, l->rank, block);
+    lane->begun = (uint64_t *)(uintptr_t)((receives ? theirs : mine) + MC_GPU_BEGUN);
+    lane->launches = (uint64_t *)(uintptr_t)(mine + (receives ? MC_GPU_TAKEN_IN : MC_GPU_SENT_IN));
 }
 
 uint64_t *mc_gpu_arena_count(const mc_gpu_arena_t *a, int32_t peer, bool receives, uint32_t block)
 {
     const mc_gpu_layout_t *const l = &a->layout;
-    char *const mine =
-        (char *)(uintptr_t)a->part[l->rank].device + counters_at(l, false, l->rank, peer, block);
-    return (uint64_t *)(void *)(mine + (receives ? MC_GPU_TAKEN : MC_GPU_SENT));
+    return (uint64_t *)(uintptr_t)(a->part[l->rank].device +
+                                   counters_at(l, false, l->rank, peer, block) +
+                                   (receives ? MC_GPU_TAKEN : MC_GPU_SENT));
 }
 
 /* Memory of GPUs ---------------------------------------------------------------------------------- */
@@ -218,19 +213,14 @@ void mc_gpu_arena_unmap(mc_gpu_arena_t *a)
     }
 }
 
-void mc_gpu_arena_free(mc_gpu_arena_t *a)
+void mc_gpu_arena_free(mc_gpu_arena_t *a, bool leaves)
 {
-    if (a->part) {
+    if (a->part && !leaves) {
         mc_gpu_part_t *const own = &a->part[a->layout.rank];
         unpin(a, own);
         if (own->device)
             mc_cuda()->free(own->device);
     }
-    mc_gpu_arena_leave(a);
-}
-
-void mc_gpu_arena_leave(mc_gpu_arena_t *a)
-{
     mc_descriptor_close(&a->fd);
     free(a->reach);
     free(a->part);

@@ -54,8 +54,6 @@ typedef struct {
 /* What begins as zeros: all counters, and slots for messages with flags in their data. */
 size_t mc_gpu_layout_zeros(const mc_gpu_layout_t *layout);
 size_t mc_gpu_layout_bytes(const mc_gpu_layout_t *layout);
-/* Are two ranks on different machines? */
-bool mc_gpu_layout_is_far(const mc_gpu_layout_t *layout, int32_t a, int32_t b);
 /* Do the messages of two ranks of a machine lie in memory of the host? */
 bool mc_gpu_arena_by_host(const mc_gpu_arena_t *arena, int32_t a, int32_t b);
 
@@ -81,9 +79,8 @@ bool mc_gpu_arena_map(mc_gpu_arena_t *arena, int32_t peer, const mc_cu_ipc_t *ha
 int mc_gpu_arena_make_host(mc_gpu_arena_t *arena, mc_sealed_t *file);
 int mc_gpu_arena_map_host(mc_gpu_arena_t *arena, int32_t peer, const mc_sealed_t *file);
 
-/* Peers' parts are not used any more; then this rank's own. Or all of them stay as they are. */
+/* Peers' parts are not used any more; then this rank's own. `leaves`: all memory stays as it is. */
 void mc_gpu_arena_unmap(mc_gpu_arena_t *arena);
-void mc_gpu_arena_free(mc_gpu_arena_t *arena);
-void mc_gpu_arena_leave(mc_gpu_arena_t *arena);
+void mc_gpu_arena_free(mc_gpu_arena_t *arena, bool leaves);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include "compose/algorithms/placement.h"
 #include "runtime/call/args.h"
+#include "runtime/progress/failure.h"
 
 #include <stdlib.h>
 
@@ -38,6 +39,12 @@ mc_gpu_job_t *mc_gpu_job(mc_job_t *job)
     return job->gpu;
 }
 
+int mc_gpu_fail_alone(meshcoll_t *h, int status)
+{
+    mc_failure_break(h, status);
+    return mc_failure_check(h);
+}
+
 int mc_gpu_context(const mc_pointer_t *buffer, mc_cu_context_t *context)
 {
     mc_cu_context_t found = buffer->context;
@@ -49,11 +56,6 @@ int mc_gpu_context(const mc_pointer_t *buffer, mc_cu_context_t *context)
                        "memory is passed (cudaSetDevice)");
     *context = found;
     return MESHCOLL_OK;
-}
-
-int mc_gpu_enter(const mc_gpu_t *gpu, mc_gpu_visit_t *visit)
-{
-    return mc_gpu_visit(gpu->context, visit);
 }
 
 int mc_gpu_visit(mc_cu_context_t context, mc_gpu_visit_t *visit)

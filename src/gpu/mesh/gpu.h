@@ -64,6 +64,9 @@ typedef struct mc_gpu {
 /* What the job has; made when it is asked for first. NULL: no memory, with a sentence. */
 mc_gpu_job_t *mc_gpu_job(mc_job_t *job);
 
+/* What this rank finds alone breaks the mesh: peers, and their kernels, would wait for it until their limit. */
+int mc_gpu_fail_alone(meshcoll_t *h, int status);
+
 /* Takes memory of at least so many bytes, spare or new; `what`: for the sentence. The context is
  * current. */
 int mc_gpu_memory_take(mc_gpu_t *gpu, size_t bytes, const char *what, mc_gpu_memory_t **memory);
@@ -76,13 +79,12 @@ mc_pointer_t mc_pointer(const void *at);
 /* The context that a buffer of a call was allocated in, else this thread's. */
 int mc_gpu_context(const mc_pointer_t *buffer, mc_cu_context_t *context);
 
-/* Between enter, or visit, and leave the GPU's context is current, and a capture of this thread is not disturbed. */
+/* Between visit and leave a context is current, and a capture of this thread is not disturbed. */
 typedef struct {
     const mc_cuda_t *cuda;
     mc_cu_capture_mode_t mode;
 } mc_gpu_visit_t;
 int mc_gpu_visit(mc_cu_context_t context, mc_gpu_visit_t *visit);
-int mc_gpu_enter(const mc_gpu_t *gpu, mc_gpu_visit_t *visit);
 void mc_gpu_leave(mc_gpu_visit_t *visit);
 
 /* Opening and closing ------------------------------------------------------------------------------- */

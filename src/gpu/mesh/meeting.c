@@ -1,10 +1,8 @@
 #include "gpu/mesh/meeting.h"
 
-#include "compose/planner/planner.h"
-#include "runtime/call/cache.h"
+#include "gpu/mesh/gpu.h"
 #include "runtime/call/request.h"
-#include "runtime/connect/connections.h"
-#include "runtime/progress/failure.h"
+#include "runtime/diagnose/check.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -57,39 +55,12 @@ int mc_gpu_meeting_widen(mc_gpu_meeting_t *m, size_t more)
     return MESHCOLL_OK;
 }
 
-/* The allgather's strategy depends on nothing but the mesh and its links. */
-static int choose(const mc_gpu_meeting_t *m, mc_strategy_t *strategy)
-{
-    const meshcoll_t *const h = m->mesh;
-    const mc_pacing_t pacing = mc_handle_pacing(h);
-    const mc_planner_query_t query = {
-        .bytes = (double)m->stride * (double)h->mesh.size, .max_segments = 1, .pacing = &pacing};
-    mc_ranked_t best;
-    const int status = mc_planner_best(MESHCOLL_ALLGATHER, &h->mesh, &h->links, &query, &best);
-    if (!status)
-        *strategy = best.strategy;
-    return status;
-}
-
 static int gather(mc_gpu_meeting_t *m)
 {
-    meshcoll_t *const h = m->mesh;
-    const meshcoll_args_t args = {.size = sizeof args,
-                                  .collective = MESHCOLL_ALLGATHER,
-                                  .in = m->own,
-                                  .out = m->all,
-                                  .count = m->stride / sizeof(int64_t),
-                                  .datatype = MESHCOLL_INT64,
-                                  .strategy = "a meeting of GPUs"};
-    mc_strategy_t strategy;
     mc_run_t *r;
-    int status = choose(m, &strategy);
-    if (!status)
-        status = mc_cache_prepare(
-            h,
-            &(mc_own_call_t){
-                .args = &args, .strategy = &strategy, .number = m->number, .kind = &mc_call_kind},
-            &r);
+    int status =
+        mc_check_gather(m->mesh, &(mc_gathered_t){m->own, m->all, m->stride, "a meeting of GPUs"},
+                        (mc_own_call_t){.number = m->number, .kind = &mc_call_kind}, &r);
     if (status)
         return status;
     status = mc_request_start(&r->head);
@@ -118,9 +89,5 @@ int mc_gpu_meet(mc_gpu_meeting_t *m, int status)
     m->own->status = status;
     mc_text_add(&why, "%s", status ? meshcoll_last_error() : "");
     status = gather(m);
-    if (status) {
-        mc_failure_break(m->mesh, status);
-        return mc_failure_check(m->mesh);
-    }
-    return verdict(m);
+    return status ? mc_gpu_fail_alone(m->mesh, status) : verdict(m);
 }

@@ -175,7 +175,7 @@ static int open_alone(meshcoll_t *h, const mc_pointer_t *buffer, mc_gpu_t *gpu,
     if (!status)
         status = mc_gpu_context(buffer, &gpu->context);
     if (!status)
-        status = mc_gpu_enter(gpu, visit);
+        status = mc_gpu_visit(gpu->context, visit);
     if (!status)
         status = open_kernels(gpu);
     if (!status)
@@ -294,10 +294,8 @@ static int widen(mc_gpu_meeting_t *m)
         most = bytes > most ? bytes : most;
     }
     const int status = mc_gpu_meeting_widen(m, most);
-    if (status) {
-        mc_failure_break(m->mesh, status);
-        return mc_failure_check(m->mesh);
-    }
+    if (status)
+        return mc_gpu_fail_alone(m->mesh, status);
     mc_proxy_address_pack(m->mesh, mc_gpu_own_more(m));
     return MESHCOLL_OK;
 }
@@ -364,7 +362,7 @@ static void map_parts(const mc_gpu_meeting_t *m, mc_gpu_t *gpu)
     const mc_gpu_layout_t *const l = &gpu->arena.layout;
     for (int32_t r = 0; r < l->ranks; r++) {
         const mc_gpu_note_t *const note = mc_gpu_note(m, r);
-        const bool far = mc_gpu_layout_is_far(l, l->rank, r);
+        const bool far = mc_proxy_is_far(m->mesh, r);
         const bool cut_off = !same_gpu(m, r, l->rank) && is_cut_off(gpu, &note->uuid);
         m->own->reach[r] =
             r == l->rank || far || (!cut_off && mc_gpu_arena_map(&gpu->arena, r, &note->handle));
@@ -379,7 +377,7 @@ static int map_signals(const mc_gpu_meeting_t *m, mc_gpu_t *gpu)
         return MESHCOLL_OK;
     for (int32_t r = 0; r < l->ranks && !status; r++)
         if (r != l->rank)
-            status = mc_gpu_signals_map(gpu->signals, r, &mc_gpu_note(m, r)->signals);
+            status = mc_gpu_arena_map_host(&gpu->signals->part, r, &mc_gpu_note(m, r)->signals);
     return status ? status
                   : mc_gpu_signals_watch(gpu->signals, m->mesh->job->gpu->alarm.word, gpu->report);
 }
@@ -442,19 +440,9 @@ static int open_together(mc_gpu_meeting_t *m, mc_gpu_t *gpu)
 
 /* Freeing ----------------------------------------------------------------------------------------- */
 
-static void leave_all(mc_gpu_t *gpu)
-{
-    mc_gpu_arena_leave(&gpu->arena);
-    if (gpu->signals)
-        mc_gpu_signals_leave(gpu->signals);
-}
-
 static void free_all(mc_gpu_t *gpu)
 {
     const mc_cuda_t *const cuda = mc_cuda();
-    mc_gpu_arena_free(&gpu->arena);
-    if (gpu->signals)
-        mc_gpu_signals_free(gpu->signals);
     if (gpu->report)
         cuda->host_free(gpu->report);
     if (gpu->done)
@@ -470,9 +458,12 @@ void mc_gpu_free(const meshcoll_t *h, mc_gpu_t *gpu, bool leaves)
     mc_proxy_end_close(h, gpu->end, leaves);
     mc_gpu_memory_free(&gpu->spare, leaves);
     mc_gpu_memory_free(&gpu->scratch, leaves);
-    if (leaves)
-        leave_all(gpu);
-    else
+    mc_gpu_arena_free(&gpu->arena, leaves);
+    if (gpu->signals) {
+        mc_gpu_signals_end(gpu->signals);
+        mc_gpu_arena_free(&gpu->signals->part, leaves);
+    }
+    if (!leaves)
         free_all(gpu);
     free(gpu->signals);
 }
@@ -490,15 +481,17 @@ static void unmap_all(mc_gpu_t *gpu)
 {
     for (mc_gpu_window_t *w = gpu->registrations; w; w = w->next)
         mc_gpu_window_unmap(w, gpu->arena.layout.ranks);
-    if (gpu->signals)
-        mc_gpu_signals_unmap(gpu->signals);
+    if (gpu->signals) {
+        mc_gpu_signals_end(gpu->signals);
+        mc_gpu_arena_unmap(&gpu->signals->part);
+    }
     mc_gpu_arena_unmap(&gpu->arena);
 }
 
 void mc_gpu_unmap(meshcoll_t *h)
 {
     mc_gpu_visit_t visit;
-    if (!h->gpu || mc_gpu_enter(h->gpu, &visit))
+    if (!h->gpu || mc_gpu_visit(h->gpu->context, &visit))
         return;
     unmap_all(h->gpu);
     mc_gpu_leave(&visit);

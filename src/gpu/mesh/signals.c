@@ -99,11 +99,6 @@ int mc_gpu_signals_make(mc_gpu_signals_t *s, int32_t rank, int32_t ranks, mc_cu_
     return MESHCOLL_OK;
 }
 
-int mc_gpu_signals_map(mc_gpu_signals_t *s, int32_t peer, const mc_sealed_t *file)
-{
-    return mc_gpu_arena_map_host(&s->part, peer, file);
-}
-
 /* The states of a lane, appended to the watch's list, which has room for all. */
 static void add_states(const mc_gpu_signals_t *s, lane_place_t place, mc_stream_watched_t *on)
 {
@@ -138,28 +133,8 @@ int mc_gpu_signals_watch(mc_gpu_signals_t *s, const _Atomic uint32_t *alarm,
     return mc_stream_watch_open(&on, &s->watch);
 }
 
-/* Closing ----------------------------------------------------------------------------------------- */
-
-static void end_watch(mc_gpu_signals_t *s)
+void mc_gpu_signals_end(mc_gpu_signals_t *s)
 {
     mc_stream_watch_close(s->watch);
     s->watch = NULL;
-}
-
-void mc_gpu_signals_unmap(mc_gpu_signals_t *s)
-{
-    end_watch(s);
-    mc_gpu_arena_unmap(&s->part);
-}
-
-void mc_gpu_signals_free(mc_gpu_signals_t *s)
-{
-    end_watch(s);
-    mc_gpu_arena_free(&s->part);
-}
-
-void mc_gpu_signals_leave(mc_gpu_signals_t *s)
-{
-    end_watch(s);
-    mc_gpu_arena_leave(&s->part);
 }

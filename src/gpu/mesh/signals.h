@@ -20,7 +20,6 @@ typedef struct mc_gpu_signals {
  * ERR_UNSUPPORTED: the driver cannot do this. */
 int mc_gpu_signals_make(mc_gpu_signals_t *signals, int32_t rank, int32_t ranks,
                         mc_cu_device_t device, mc_sealed_t *file);
-int mc_gpu_signals_map(mc_gpu_signals_t *signals, int32_t peer, const mc_sealed_t *file);
 /* When all parts are mapped: starts the watch. */
 int mc_gpu_signals_watch(mc_gpu_signals_t *signals, const _Atomic uint32_t *alarm,
                          mc_device_report_t *report);
@@ -36,10 +35,7 @@ mc_cu_address_t mc_gpu_signals_begun(const mc_gpu_signals_t *signals, int32_t pe
 /* The notice that this rank has (gpu/stream/watch.h); 0: nothing. */
 uint32_t mc_gpu_signals_notice(const mc_gpu_signals_t *signals);
 
-/* No stream waits any more: ends the watch, and peers' parts are not used any more. */
-void mc_gpu_signals_unmap(mc_gpu_signals_t *signals);
-/* Then frees this rank's own. Or the memory stays as it is, and the watch if it lingers. */
-void mc_gpu_signals_free(mc_gpu_signals_t *signals);
-void mc_gpu_signals_leave(mc_gpu_signals_t *signals);
+/* Ends the watch: no stream waits any more, or the mesh has failed. */
+void mc_gpu_signals_end(mc_gpu_signals_t *signals);
 
 #endif

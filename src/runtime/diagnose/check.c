@@ -1,6 +1,5 @@
 #include "runtime/diagnose/check.h"
 
-#include "runtime/call/cache.h"
 #include "runtime/call/counts.h"
 #include "runtime/call/leads.h"
 #include "runtime/call/numbers.h"
@@ -12,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SENTENCE = 400, ELEMENTS = sizeof(mc_fingerprint_t) / sizeof(int64_t) };
+enum { SENTENCE = 400 };
 
 /* One comparison: for a request, which is held, or for a caller who waits until it has ended. */
 typedef struct mc_check {
@@ -24,32 +23,6 @@ typedef struct mc_check {
     char why[SENTENCE]; /* ranks disagree; else "" */
     mc_fingerprint_t own, all[];
 } mc_check_t;
-
-/* The allgather's strategy, which depends on nothing but the mesh and its links. */
-static int choose(const meshcoll_t *h, mc_strategy_t *strategy)
-{
-    const mc_pacing_t pacing = mc_handle_pacing(h);
-    const mc_planner_query_t query = {.bytes =
-                                          (double)sizeof(mc_fingerprint_t) * (double)h->mesh.size,
-                                      .max_segments = 1,
-                                      .pacing = &pacing};
-    mc_ranked_t best;
-    const int status = mc_planner_best(MESHCOLL_ALLGATHER, &h->mesh, &h->links, &query, &best);
-    if (!status)
-        *strategy = best.strategy;
-    return status;
-}
-
-static meshcoll_args_t args_of(mc_check_t *c)
-{
-    return (meshcoll_args_t){.size = sizeof(meshcoll_args_t),
-                             .collective = MESHCOLL_ALLGATHER,
-                             .in = &c->own,
-                             .out = c->all,
-                             .count = ELEMENTS,
-                             .datatype = MESHCOLL_INT64,
-                             .strategy = "MESHCOLL_CHECK's"}; /* a name for MESHCOLL_EXPLAIN */
-}
 
 /* Operation numbers that a call takes besides those of any call. */
 static uint64_t calls_in(const mc_fingerprint_t *f)
@@ -137,21 +110,42 @@ static const mc_request_kind_t gather_kind = {MC_CACHED_RUN, .is_internal = true
 
 /* Beginning ---------------------------------------------------------------------------------------- */
 
+/* The strategy depends on nothing but the mesh and its links. */
+static int choose(const meshcoll_t *h, size_t bytes, mc_strategy_t *strategy)
+{
+    const mc_pacing_t pacing = mc_handle_pacing(h);
+    const mc_planner_query_t query = {
+        .bytes = (double)bytes * (double)h->mesh.size, .max_segments = 1, .pacing = &pacing};
+    mc_ranked_t best;
+    const int status = mc_planner_best(MESHCOLL_ALLGATHER, &h->mesh, &h->links, &query, &best);
+    if (!status)
+        *strategy = best.strategy;
+    return status;
+}
+
+int mc_check_gather(meshcoll_t *h, const mc_gathered_t *what, mc_own_call_t call, mc_run_t **run)
+{
+    const meshcoll_args_t args = {.size = sizeof args,
+                                  .collective = MESHCOLL_ALLGATHER,
+                                  .in = what->own,
+                                  .out = what->all,
+                                  .count = what->bytes / sizeof(int64_t),
+                                  .datatype = MESHCOLL_INT64,
+                                  .strategy = what->name};
+    mc_strategy_t strategy;
+    const int status = choose(h, what->bytes, &strategy);
+    call.args = &args;
+    call.strategy = &strategy;
+    return status ? status : mc_cache_prepare(h, &call, run);
+}
+
 /* Where it fails it has freed the check. */
 static int start(meshcoll_t *h, mc_check_t *c, uint32_t number)
 {
-    const meshcoll_args_t args = args_of(c);
-    mc_strategy_t strategy;
     mc_run_t *x;
-    int status = choose(h, &strategy);
-    if (!status)
-        status = mc_cache_prepare(h,
-                                  &(mc_own_call_t){.args = &args,
-                                                   .strategy = &strategy,
-                                                   .number = number,
-                                                   .kind = &gather_kind,
-                                                   .task = c},
-                                  &x);
+    int status =
+        mc_check_gather(h, &(mc_gathered_t){&c->own, c->all, sizeof c->own, "MESHCOLL_CHECK's"},
+                        (mc_own_call_t){.number = number, .kind = &gather_kind, .task = c}, &x);
     if (status) {
         free(c);
         return status;

@@ -8,6 +8,7 @@
 #ifndef MC_DIAGNOSE_CHECK_H
 #define MC_DIAGNOSE_CHECK_H
 
+#include "runtime/call/cache.h"
 #include "runtime/call/leads.h"
 #include "runtime/diagnose/fingerprint.h"
 #include "runtime/handle/run.h"
@@ -17,6 +18,16 @@
 int mc_check_call(mc_run_t *r, const mc_description_t *call, uint32_t number);
 int mc_check_call_now(meshcoll_t *h, const mc_description_t *call, uint32_t number);
 int mc_check_refused(meshcoll_t *h, const mc_refused_t *refused, int status);
+
+/* Prepares an allgather of the library's own, of `bytes` bytes of each rank, a multiple of 8; `name` stands in
+ * MESHCOLL_EXPLAIN. Of `call` its number, kind and task. */
+typedef struct {
+    const void *own;
+    void *all;
+    size_t bytes;
+    const char *name;
+} mc_gathered_t;
+int mc_check_gather(meshcoll_t *h, const mc_gathered_t *what, mc_own_call_t call, mc_run_t **run);
 
 /* In what the calls of ranks differ: one was refused; the number of calls in a group, so that the mesh
  * fails, as operation numbers differ from there on; something else. */
