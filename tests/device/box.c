@@ -224,7 +224,7 @@ mc_box_run_t *mc_box_run_open(mc_box_t *box, const mc_case_t *c, const char *str
         find_direct(run, &direct);
     for (int r = 0; r < mesh->size; r++)
         lower(run, r, widest, run->how.registered ? &direct : NULL);
-    mc_direct_free(&direct);
+    mc_arena_free(&direct.arena);
     for (int r = 0; r < mesh->size; r++)
         launch(run, r);
     return run;

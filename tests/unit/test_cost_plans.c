@@ -94,7 +94,7 @@ static bool compare_with_plans(void *context, const mc_strategy_t *strategy)
         cr_assert_eq(times.n_times, alpha, "%s takes %u steps, not %g", text, times.n_times, alpha);
     const double moved = busiest_box(&plans, mesh->dim[0].extent);
     cr_assert_leq(moved, beta * (1 + 1e-12), "%s moves %g, beyond %g", text, moved, beta);
-    mc_times_free(&times, plans.n);
+    mc_arena_free(&times.arena);
     plans_free(&plans);
     return true;
 }

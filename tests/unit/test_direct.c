@@ -77,7 +77,7 @@ static void open_call(call_t *c, const char *mesh, meshcoll_collective_t collect
         cr_assert_eq(mc_device_lower(&c->binding[r], widest, c->blocks, NULL,
                                      marks ? &direct : NULL, &c->program[r]),
                      MESHCOLL_OK);
-    mc_direct_free(&direct);
+    mc_arena_free(&direct.arena);
 }
 
 static void close_call(call_t *c)
@@ -359,7 +359,7 @@ static bool is_chained(uint32_t copied, size_t count, uint32_t blocks)
     cr_assert_eq(mc_direct_find(&world, &direct), MESHCOLL_OK);
     const mc_direct_step_t *const sent = mc_direct_message(&direct, 1, 1);
     cr_assert_eq(sent != NULL, mc_direct_message(&direct, 0, 2) != NULL);
-    mc_direct_free(&direct);
+    mc_arena_free(&direct.arena);
     for (int r = 0; r < 2; r++) {
         mc_binding_free(&binding[r]);
         mc_plan_free(plan[r]);

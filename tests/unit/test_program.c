@@ -18,7 +18,7 @@ static uint32_t least_of(const plans_t *p, uint32_t window)
     const int status = mc_check_program(&world, &match, window, &least);
     cr_expect_eq(status == MESHCOLL_OK, least != 0);
     cr_expect(status == MESHCOLL_OK || status == MESHCOLL_ERR_PLAN);
-    mc_match_free(&match);
+    mc_arena_free(&match.arena);
     return least;
 }
 

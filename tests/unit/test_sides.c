@@ -137,7 +137,7 @@ static void expect_proved(const mc_mesh_t *mesh, const mc_strategy_t *strategy, 
                  meshcoll_last_error());
     cr_expect_eq(mc_world_times(&world, &times), MESHCOLL_OK, "%s: %s", text,
                  meshcoll_last_error());
-    mc_times_free(&times, plans.n);
+    mc_arena_free(&times.arena);
     plans_free(&plans);
 }
 

@@ -74,7 +74,7 @@ static void run(const mc_world_t *world, mc_machine_t *m)
     }
     free(order);
     free(letter);
-    mc_match_free(&match);
+    mc_arena_free(&match.arena);
 }
 
 /* The brackets of each element of a rank's OUT, in the order of elements. */

@@ -48,7 +48,7 @@ static bool runs_in_order(const plans_t *p)
     } while (done > before);
     const bool all = done == match.n_steps;
     free(at);
-    mc_match_free(&match);
+    mc_arena_free(&match.arena);
     return all;
 }
 

@@ -26,7 +26,7 @@ static uint32_t count_times(const char *mesh, meshcoll_collective_t collective, 
     const mc_world_t world = world_of(&p);
     cr_assert_eq(mc_world_times(&world, &times), MESHCOLL_OK, "%s", meshcoll_last_error());
     const uint32_t n = times.n_times;
-    mc_times_free(&times, p.n);
+    mc_arena_free(&times.arena);
     plans_free(&p);
     return n;
 }
@@ -147,7 +147,7 @@ Test(trace, of_the_ring_is_the_table_of_the_reference)
         }
         mc_machine_destroy(m);
     }
-    mc_times_free(&times, p.n);
+    mc_arena_free(&times.arena);
     plans_free(&p);
 }
 

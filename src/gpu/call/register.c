@@ -166,13 +166,10 @@ static mc_gpu_window_t *make_window(meshcoll_t *h, uint32_t number, const memory
     mc_gpu_window_t *const w = calloc(1, sizeof *w);
     if (!w)
         return NULL;
-    *w = (mc_gpu_window_t){.is = {h},
-                           .number = number,
-                           .buffer = m->buffer,
-                           .bytes = m->bytes,
-                           .mapped = calloc(ranks, sizeof *w->mapped),
-                           .peer = calloc(ranks, sizeof *w->peer)};
-    if (w->mapped && w->peer)
+    *w = (mc_gpu_window_t){.is = {h}, .number = number, .buffer = m->buffer, .bytes = m->bytes};
+    w->mapped = mc_arena_take(&w->arena, ranks, sizeof *w->mapped);
+    w->peer = mc_arena_take(&w->arena, ranks, sizeof *w->peer);
+    if (!w->arena.failed)
         return w;
     mc_gpu_window_free(h->gpu, w);
     return NULL;
@@ -244,7 +241,7 @@ int mc_gpu_register(meshcoll_t *h, void *buffer, size_t bytes,
         status = mc_gpu_fail_alone(h, status);
     if (!status)
         status = enter_together(&m, &memory, registration);
-    mc_gpu_meeting_close(&m);
+    mc_arena_free(&m.arena);
     return status;
 }
 
@@ -290,6 +287,6 @@ int mc_gpu_deregister(struct meshcoll_registration *registration)
     }
     if (!status)
         mc_gpu_window_free(h->gpu, w);
-    mc_gpu_meeting_close(&m);
+    mc_arena_free(&m.arena);
     return status;
 }

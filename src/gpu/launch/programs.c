@@ -214,6 +214,7 @@ static int check_passing(const making_t *m)
 /* The plans and bindings of the ranks on this machine, which each of them makes for a call whose OUT is registered: they
  * say which messages go straight there, and where to. */
 typedef struct {
+    mc_arena_t arena;
     mc_plan_t **plan;
     mc_binding_t *binding;
     unsigned char *linked;
@@ -233,16 +234,13 @@ static int bind_rank(const making_t *m, int32_t rank, mc_plan_t **plan, mc_bindi
 static void close_near(near_t *k)
 {
     const int32_t n = k->direct.world.n;
-    mc_direct_free(&k->direct);
+    mc_arena_free(&k->direct.arena);
     for (int32_t i = 0; i < n && k->plan && k->binding; i++) {
         if (k->plan[i])
             mc_binding_free(&k->binding[i]);
         mc_plan_free(k->plan[i]);
     }
-    free(k->linked);
-    free(k->binding);
-    free(k->plan);
-    *k = (near_t){.plan = NULL};
+    mc_arena_free(&k->arena);
 }
 
 static int open_near(const making_t *m, near_t *near)
@@ -250,12 +248,12 @@ static int open_near(const making_t *m, near_t *near)
     const mc_gpu_arena_t *const arena = &m->mesh->gpu->arena;
     const int32_t size = m->mesh->mesh.size, own = m->mesh->rank;
     const size_t room = (size_t)size;
-    near_t k = {.plan = calloc(room, sizeof *k.plan),
-                .binding = calloc(room, sizeof *k.binding),
-                .linked = calloc(room, room)};
-    int32_t *const rank = calloc(room, sizeof *rank);
-    int status = k.plan && k.binding && k.linked && rank ? MESHCOLL_OK
-                                                         : mc_fail_memory("plans of other ranks");
+    near_t k = {.plan = NULL};
+    k.plan = mc_arena_take(&k.arena, room, sizeof(mc_plan_t *));
+    k.binding = mc_arena_take(&k.arena, room, sizeof *k.binding);
+    k.linked = mc_arena_take(&k.arena, room, room);
+    int32_t *const rank = mc_arena_take(&k.arena, room, sizeof *rank);
+    int status = k.arena.failed ? mc_fail_memory("plans of other ranks") : MESHCOLL_OK;
     int32_t n = 0;
     for (int32_t r = 0; r < size && !status; r++)
         if (arena->layout.machine[own] == arena->layout.machine[r]) {
@@ -274,7 +272,6 @@ static int open_near(const making_t *m, near_t *near)
                                      .blocks = arena->layout.blocks};
     if (!status)
         status = mc_direct_find(&world, &k.direct);
-    free(rank);
     if (status) {
         k.direct = (mc_direct_t){.world = {.n = size}};
         close_near(&k);

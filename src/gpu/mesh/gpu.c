@@ -149,7 +149,6 @@ void mc_gpu_window_free(mc_gpu_t *gpu, mc_gpu_window_t *w)
             *at = w->next;
             break;
         }
-    free(w->peer);
-    free(w->mapped);
+    mc_arena_free(&w->arena);
     free(w);
 }

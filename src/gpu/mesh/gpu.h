@@ -119,6 +119,7 @@ struct mc_gpu_window {
     /* By mesh rank, as this process's GPU sees it; 0: not mapped. What was mapped is an allocation,
      * in which the buffer begins at `peer`. */
     mc_cu_address_t *mapped, *peer;
+    mc_arena_t arena; /* of these two */
 };
 
 /* The registration that OUT of a checked call lies in as a whole; NULL: none, or the call takes no

@@ -4,7 +4,6 @@
 #include "runtime/call/request.h"
 #include "runtime/diagnose/check.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* They are gathered as such. */
@@ -16,39 +15,23 @@ static size_t in_words(size_t bytes)
 
 int mc_gpu_meeting_open(meshcoll_t *h, uint32_t number, mc_gpu_meeting_t *meeting)
 {
-    const size_t n = (size_t)h->mesh.size;
-    mc_gpu_meeting_t m = {.mesh = h, .number = number};
-    m.stride = m.plain = in_words(sizeof *m.own + n);
-    m.own = calloc(1, m.stride);
-    m.all = calloc(n, m.stride);
-    if (!m.own || !m.all) {
-        mc_gpu_meeting_close(&m);
-        return mc_fail_memory("a meeting of ranks");
-    }
-    *meeting = m;
-    return MESHCOLL_OK;
-}
-
-void mc_gpu_meeting_close(mc_gpu_meeting_t *m)
-{
-    free(m->all);
-    free(m->own);
-    m->all = NULL;
-    m->own = NULL;
+    const size_t plain = in_words(sizeof *meeting->own + (size_t)h->mesh.size);
+    *meeting = (mc_gpu_meeting_t){.mesh = h, .number = number, .plain = plain};
+    const int status = mc_gpu_meeting_widen(meeting, 0);
+    if (status)
+        mc_arena_free(&meeting->arena);
+    return status;
 }
 
 int mc_gpu_meeting_widen(mc_gpu_meeting_t *m, size_t more)
 {
     const size_t stride = m->plain + in_words(more);
-    mc_gpu_note_t *const own = calloc(1, stride);
-    char *const all = calloc((size_t)m->mesh->mesh.size, stride);
-    if (!own || !all) {
-        free(own);
-        free(all);
+    mc_gpu_note_t *const own = mc_arena_take(&m->arena, 1, stride);
+    char *const all = mc_arena_take(&m->arena, (size_t)m->mesh->mesh.size, stride);
+    if (!own || !all)
         return mc_fail_memory("a meeting of ranks");
-    }
-    memcpy(own, m->own, m->plain);
-    mc_gpu_meeting_close(m);
+    if (m->own)
+        memcpy(own, m->own, m->plain);
     m->own = own;
     m->all = all;
     m->stride = stride;

@@ -5,6 +5,7 @@
 #ifndef MC_GPU_MEETING_H
 #define MC_GPU_MEETING_H
 
+#include "base/arena.h"
 #include "gpu/mesh/arena.h"
 #include "runtime/handle/handle.h"
 
@@ -30,6 +31,7 @@ typedef struct {
 } mc_gpu_note_t;
 
 typedef struct {
+    mc_arena_t arena;
     meshcoll_t *mesh;
     uint32_t number; /* of the call; its messages are these rounds' */
     size_t stride;   /* bytes of a note, and of what is behind it */
@@ -38,8 +40,8 @@ typedef struct {
     char *all;
 } mc_gpu_meeting_t;
 
+/* ERR_NO_MEMORY. The caller frees its arena. */
 int mc_gpu_meeting_open(meshcoll_t *h, uint32_t number, mc_gpu_meeting_t *meeting);
-void mc_gpu_meeting_close(mc_gpu_meeting_t *meeting);
 /* From now on there are `more` bytes behind each note, the same on all ranks. What others noted is lost. ERR_NO_MEMORY. */
 int mc_gpu_meeting_widen(mc_gpu_meeting_t *meeting, size_t more);
 /* A round. `status` is this rank's, with meshcoll_last_error(). Returns that of all: OK, or that of

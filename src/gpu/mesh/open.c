@@ -541,6 +541,6 @@ int mc_gpu_open(meshcoll_t *h, const mc_pointer_t *buffer, uint32_t number, bool
         mc_gpu_leave(&visit);
     if (status)
         free(gpu);
-    mc_gpu_meeting_close(&m);
+    mc_arena_free(&m.arena);
     return status ? mc_fail(status, "%s", why) : MESHCOLL_OK;
 }

@@ -2,7 +2,6 @@
 
 #include "gpu/program/format.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static const mc_plan_t *plan_of(const mc_direct_world_t *w, int32_t i)
@@ -98,6 +97,7 @@ static void match_all(const mc_direct_t *d)
 
 /* For places of so many words. Steps are counted from 1; 0: none. */
 typedef struct {
+    mc_arena_t arena;
     const mc_direct_t *direct;
     uint64_t words;
     uint32_t *touched; /* by step that receives: the last step before it that touches its places */
@@ -107,27 +107,18 @@ typedef struct {
     uint32_t *last;    /* by chunk of OUT: the last step of a rank that touched it */
 } order_t;
 
-static void order_close(order_t *o)
-{
-    free(o->last);
-    free(o->at);
-    free(o->sent);
-    free(o->clock);
-    free(o->touched);
-}
-
 static int order_open(const mc_direct_t *d, order_t *order)
 {
     const size_t n = (size_t)d->world.n, steps = d->first[n];
     const size_t chunks = n > 0 ? plan_of(&d->world, 0)->n_chunks : 0;
-    order_t o = {.direct = d,
-                 .touched = calloc(steps + 1, sizeof *o.touched),
-                 .clock = calloc(n * n + 1, sizeof *o.clock),
-                 .sent = calloc(steps * n + 1, sizeof *o.sent),
-                 .at = calloc(n + 1, sizeof *o.at),
-                 .last = calloc(chunks + 1, sizeof *o.last)};
-    if (!o.touched || !o.clock || !o.sent || !o.at || !o.last) {
-        order_close(&o);
+    order_t o = {.direct = d};
+    o.touched = mc_arena_take(&o.arena, steps, sizeof *o.touched);
+    o.clock = mc_arena_take(&o.arena, n * n, sizeof *o.clock);
+    o.sent = mc_arena_take(&o.arena, steps * n, sizeof *o.sent);
+    o.at = mc_arena_take(&o.arena, n, sizeof *o.at);
+    o.last = mc_arena_take(&o.arena, chunks, sizeof *o.last);
+    if (o.arena.failed) {
+        mc_arena_free(&o.arena);
         return mc_fail_memory("the order of messages");
     }
     *order = o;
@@ -286,7 +277,7 @@ static int prove(const mc_direct_t *d, uint64_t words)
         find_touches(&o, i);
     if (!walk(&o))
         drop_all(d);
-    order_close(&o);
+    mc_arena_free(&o.arena);
     return MESHCOLL_OK;
 }
 
@@ -314,27 +305,21 @@ static uint64_t next_words(const mc_direct_t *d, uint64_t above)
 int mc_direct_find(const mc_direct_world_t *world, mc_direct_t *direct)
 {
     const size_t n = (size_t)world->n;
-    mc_direct_t d = {.world = *world, .first = calloc(n + 1, sizeof *d.first)};
+    mc_direct_t d = {.world = *world};
+    d.first = mc_arena_take(&d.arena, n + 1, sizeof *d.first);
     for (size_t i = 0; d.first && i < n; i++)
         d.first[i + 1] = d.first[i] + plan_of(world, (int32_t)i)->n_steps;
-    d.step = d.first ? calloc(d.first[n] + 1, sizeof *d.step) : NULL;
-    int status = d.step ? MESHCOLL_OK : mc_fail_memory("the ends of messages");
+    d.step = mc_arena_take(&d.arena, d.first ? d.first[n] : 0, sizeof *d.step);
+    int status = d.arena.failed ? mc_fail_memory("the ends of messages") : MESHCOLL_OK;
     if (!status)
         match_all(&d);
     for (uint64_t words = 0; !status && (words = next_words(&d, words)) > 0;)
         status = prove(&d, words);
     if (status)
-        mc_direct_free(&d);
+        mc_arena_free(&d.arena);
     else
         *direct = d;
     return status;
-}
-
-void mc_direct_free(mc_direct_t *d)
-{
-    free(d->step);
-    free(d->first);
-    *d = (mc_direct_t){0};
 }
 
 const mc_direct_step_t *mc_direct_message(const mc_direct_t *d, int32_t rank, uint32_t step)

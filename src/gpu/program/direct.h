@@ -21,6 +21,7 @@
 #ifndef MC_DEVICE_DIRECT_H
 #define MC_DEVICE_DIRECT_H
 
+#include "base/arena.h"
 #include "runtime/bind/binding.h"
 
 typedef struct {
@@ -40,14 +41,14 @@ typedef struct {
 } mc_direct_step_t;
 
 typedef struct {
+    mc_arena_t arena;
     mc_direct_world_t world;
     size_t *first; /* by rank: where its steps begin */
     mc_direct_step_t *step;
 } mc_direct_t;
 
-/* ERR_NO_MEMORY. The caller frees it; the world's arrays must outlive it. */
+/* ERR_NO_MEMORY. The caller frees its arena; the world's arrays must outlive it. */
 int mc_direct_find(const mc_direct_world_t *world, mc_direct_t *direct);
-void mc_direct_free(mc_direct_t *direct);
 
 /* The message of a step of a plan, by its rank there; NULL: it takes a slot, or is none. */
 const mc_direct_step_t *mc_direct_message(const mc_direct_t *direct, int32_t rank, uint32_t step);

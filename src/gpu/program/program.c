@@ -365,7 +365,7 @@ int mc_device_lower(const mc_binding_t *binding, uint32_t widest, uint32_t block
     if (!l.status && !made)
         l.status = mc_fail_memory("a program");
     free(l.run);
-    mc_device_order_close(&o);
+    mc_arena_free(&o.arena);
     if (!l.status)
         *program = made;
     return l.status;

@@ -1,7 +1,5 @@
 #include "gpu/program/tracks.h"
 
-#include <stdlib.h>
-
 static bool crosses(const mc_device_order_t *o, uint32_t a, uint32_t b)
 {
     return mc_device_track_of(o, a) != mc_device_track_of(o, b);
@@ -35,10 +33,10 @@ int mc_device_order_open(const mc_plan_t *plan, const mc_device_tracks_t *tracks
                          mc_device_order_t *order)
 {
     mc_device_order_t o = {.plan = plan, .tracks = tracks, .scales = scales && tracks->n > 1};
-    o.mark = calloc((size_t)plan->n_steps + 1, sizeof *o.mark);
-    o.after = calloc((size_t)plan->n_steps + 1, sizeof *o.after);
-    if (!o.mark || !o.after) {
-        mc_device_order_close(&o);
+    o.mark = mc_arena_take(&o.arena, plan->n_steps, sizeof *o.mark);
+    o.after = mc_arena_take(&o.arena, plan->n_steps, sizeof *o.after);
+    if (o.arena.failed) {
+        mc_arena_free(&o.arena);
         return mc_fail_memory("a program");
     }
     o.marks[0] = o.scales;
@@ -48,12 +46,6 @@ int mc_device_order_open(const mc_plan_t *plan, const mc_device_tracks_t *tracks
     }
     *order = o;
     return MESHCOLL_OK;
-}
-
-void mc_device_order_close(mc_device_order_t *o)
-{
-    free(o->after);
-    free(o->mark);
 }
 
 uint32_t mc_device_order_after(mc_device_order_t *o, uint32_t step, uint32_t other)

@@ -14,6 +14,7 @@
 #ifndef MC_DEVICE_TRACKS_H
 #define MC_DEVICE_TRACKS_H
 
+#include "base/arena.h"
 #include "gpu/program/format.h"
 #include "plan/plan.h"
 
@@ -25,6 +26,7 @@ typedef struct {
 
 /* Which marks the steps of a plan set and await. */
 typedef struct {
+    mc_arena_t arena;
     const mc_plan_t *plan;
     const mc_device_tracks_t *tracks;
     bool scales;    /* products come before all steps, as the first mark of track 0 */
@@ -35,10 +37,9 @@ typedef struct {
     uint32_t awaited[MC_DEVICE_TRACKS][MC_DEVICE_TRACKS]; /* so far: by track, of the other */
 } mc_device_order_t;
 
-/* ERR_NO_MEMORY. With one track there is no mark. */
+/* ERR_NO_MEMORY. With one track there is no mark. The caller frees its arena. */
 int mc_device_order_open(const mc_plan_t *plan, const mc_device_tracks_t *tracks, bool scales,
                          mc_device_order_t *order);
-void mc_device_order_close(mc_device_order_t *order);
 
 static inline uint32_t mc_device_track_of(const mc_device_order_t *o, uint32_t step)
 {

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <unistd.h>
 
 bool mc_proxy_is_far(const meshcoll_t *h, int32_t rank)
 {
@@ -37,12 +36,12 @@ static mc_proxy_t *make(mc_job_t *job, const mc_gpudirect_t *direct)
     p->job = job;
     p->direct = *direct;
     p->wake = mc_descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    p->address = calloc(n, sizeof *p->address);
-    p->address_bytes = calloc(n, sizeof *p->address_bytes);
-    p->peer = calloc(n, sizeof(mc_peer_t *));
+    p->address = mc_arena_take(&p->arena, n, sizeof(char *));
+    p->address_bytes = mc_arena_take(&p->arena, n, sizeof *p->address_bytes);
+    p->peer = mc_arena_take(&p->arena, n, sizeof(mc_peer_t *));
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->left, NULL);
-    if (p->wake >= 0 && p->address && p->address_bytes && p->peer)
+    if (p->wake >= 0 && !p->arena.failed)
         return p;
     mc_fail(MESHCOLL_ERR_NO_MEMORY, "a proxy could not be made: %s", strerror(errno));
     job->gpu->proxy = p;
@@ -115,7 +114,7 @@ int mc_proxy_address_keep(meshcoll_t *h, int32_t rank, const char *packed, size_
     const int32_t at = mc_job_rank(h, rank);
     if (p->address[at])
         return MESHCOLL_OK;
-    char *const copy = malloc(bytes);
+    char *const copy = mc_arena_take(&p->arena, bytes, 1);
     if (!copy)
         return mc_fail_memory("the address of a rank");
     memcpy(copy, packed, bytes);
@@ -351,15 +350,10 @@ void mc_proxy_close(mc_job_t *job)
     free_orders(p->first);
     free_orders(p->spare);
     close_transports(p);
-    for (int32_t r = 0; p->address && r < job->mesh.size; r++)
-        free(p->address[r]);
-    free(p->address);
-    free(p->address_bytes);
-    free(p->peer);
     pthread_cond_destroy(&p->left);
     pthread_mutex_destroy(&p->lock);
-    if (p->wake >= 0)
-        close(p->wake);
+    mc_descriptor_close(&p->wake);
+    mc_arena_free(&p->arena);
     free(p);
     job->gpu->proxy = NULL;
 }

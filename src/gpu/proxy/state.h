@@ -49,6 +49,7 @@ struct mc_proxy_end {
 };
 
 typedef struct mc_proxy {
+    mc_arena_t arena;
     mc_job_t *job;
     pthread_t thread;
     bool has_thread;

@@ -58,26 +58,21 @@ mc_device_lane_t mc_route_lane(const mc_route_t *r, uint32_t block, uint64_t *co
                               .count = count};
 }
 
-static bool make_flight(mc_flight_t *f, uint32_t blocks)
-{
-    f->span = calloc(blocks, sizeof *f->span);
-    f->block = calloc(blocks, sizeof *f->block);
-    f->number = calloc(blocks, sizeof *f->number);
-    f->io = calloc(blocks, sizeof *f->io);
-    return f->span && f->block && f->number && f->io;
-}
-
 int mc_route_make(const mc_route_params_t *params, mc_route_t **route)
 {
     mc_route_t *const r = calloc(1, sizeof *r);
     if (!r)
         return mc_fail_memory("a route between machines");
     r->params = *params;
-    r->next = calloc(params->blocks, sizeof *r->next);
-    bool good = r->next;
-    for (uint32_t i = 0; i < MC_DEVICE_SLOTS && good; i++)
-        good = make_flight(&r->flight[i], params->blocks);
-    if (!good) {
+    r->next = mc_arena_take(&r->arena, params->blocks, sizeof *r->next);
+    for (uint32_t i = 0; i < MC_DEVICE_SLOTS; i++) {
+        mc_flight_t *const f = &r->flight[i];
+        f->span = mc_arena_take(&r->arena, params->blocks, sizeof *f->span);
+        f->block = mc_arena_take(&r->arena, params->blocks, sizeof *f->block);
+        f->number = mc_arena_take(&r->arena, params->blocks, sizeof *f->number);
+        f->io = mc_arena_take(&r->arena, params->blocks, sizeof *f->io);
+    }
+    if (r->arena.failed) {
         mc_route_free(r);
         return mc_fail_memory("a route between machines");
     }
@@ -89,14 +84,8 @@ void mc_route_free(mc_route_t *r)
 {
     for (; r->n_launches > 0; r->n_launches--, r->first_launch++)
         mc_schedule_drop(r->launch[r->first_launch % r->capacity].schedule);
-    for (uint32_t i = 0; i < MC_DEVICE_SLOTS; i++) {
-        free(r->flight[i].span);
-        free(r->flight[i].block);
-        free(r->flight[i].number);
-        free(r->flight[i].io);
-    }
+    mc_arena_free(&r->arena);
     free(r->launch);
-    free(r->next);
     free(r);
 }
 

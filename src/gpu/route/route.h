@@ -72,6 +72,7 @@ typedef struct {
 /* Numbers of messages are counted from the first launch on. */
 typedef struct mc_route mc_route_t;
 struct mc_route {
+    mc_arena_t arena;
     mc_route_params_t params;
     mc_peer_t *peer;           /* NULL: not connected yet */
     mc_io_queue_t *finished;   /* where the transport puts complete messages */

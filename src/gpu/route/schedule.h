@@ -6,6 +6,7 @@
 #ifndef MC_PROXY_SCHEDULE_H
 #define MC_PROXY_SCHEDULE_H
 
+#include "base/arena.h"
 #include "gpu/program/program.h"
 
 #include <stdatomic.h>
@@ -18,6 +19,7 @@ typedef struct {
 } mc_schedule_message_t;
 
 typedef struct {
+    mc_arena_t arena;
     _Atomic uint32_t holders;
     uint32_t n_lanes;
     mc_device_call_t

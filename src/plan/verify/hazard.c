@@ -3,6 +3,7 @@
  * for each chunk the last writer and the readers since. Where a step must wait for another, a path
  * of edges must lead from that one to it.
  */
+#include "base/arena.h"
 #include "plan/verify/check.h"
 
 #include <stdlib.h>
@@ -21,6 +22,7 @@ typedef struct {
 
 /* The state of one rank at a time; the arrays are as large as the largest plan needs. */
 typedef struct {
+    mc_arena_t arena;
     const mc_plan_t *plan;
     uint32_t *pred_off, *pred; /* reversed edges */
     uint32_t *mark;            /* by step: 1 + the last step known to wait for it */
@@ -32,17 +34,6 @@ typedef struct {
     uint32_t n_pool, pool_capacity;
 } hazards_t;
 
-static void hazards_free(hazards_t *h)
-{
-    free(h->pool);
-    free(h->cell);
-    free(h->stack);
-    free(h->seen);
-    free(h->mark);
-    free(h->pred);
-    free(h->pred_off);
-}
-
 static int hazards_create(const mc_world_t *world, hazards_t *hazards)
 {
     size_t steps = 0, edges = 0, cells = 0;
@@ -53,16 +44,16 @@ static int hazards_create(const mc_world_t *world, hazards_t *hazards)
         edges = plan->n_edges > edges ? plan->n_edges : edges;
         cells = rank_cells > cells ? rank_cells : cells;
     }
-    hazards_t h = {
-        .pred_off = malloc((steps + 2) * sizeof *h.pred_off),
-        .pred = malloc((edges + 1) * sizeof *h.pred),
-        .mark = malloc((steps + 1) * sizeof *h.mark),
-        .seen = malloc((steps + 1) * sizeof *h.seen),
-        .stack = malloc((steps + 1) * sizeof *h.stack),
-        .cell = malloc((cells + 1) * sizeof *h.cell),
-    };
-    if (!h.pred_off || !h.pred || !h.mark || !h.seen || !h.stack || !h.cell) {
-        hazards_free(&h);
+    hazards_t h = {.pool = NULL};
+    mc_arena_t *const a = &h.arena;
+    h.pred_off = mc_arena_take(a, steps + 2, sizeof *h.pred_off);
+    h.pred = mc_arena_take(a, edges, sizeof *h.pred);
+    h.mark = mc_arena_take(a, steps, sizeof *h.mark);
+    h.seen = mc_arena_take(a, steps, sizeof *h.seen);
+    h.stack = mc_arena_take(a, steps, sizeof *h.stack);
+    h.cell = mc_arena_take(a, cells, sizeof *h.cell);
+    if (a->failed) {
+        mc_arena_free(a);
         return mc_fail_memory("the dependencies of a plan");
     }
     *hazards = h;
@@ -270,6 +261,7 @@ int mc_check_dependencies(const mc_world_t *world)
         return status;
     for (int32_t r = 0; r < world->n_ranks && !status; r++)
         status = check_rank(&h, world->plan[r]);
-    hazards_free(&h);
+    free(h.pool);
+    mc_arena_free(&h.arena);
     return status;
 }

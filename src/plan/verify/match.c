@@ -26,33 +26,18 @@ int mc_fail_step(const mc_plan_t *plan, uint32_t step, const char *format, ...)
 typedef struct {
     const mc_world_t *world;
     mc_match_t match;
+    mc_arena_t arena;
     size_t *first_peer;    /* by rank: where its peers start in the two arrays below */
     uint32_t *sent, *recv; /* by rank and peer: the first message, or MC_NO_STEP */
 } matching_t;
-
-void mc_match_free(mc_match_t *match)
-{
-    free(match->next);
-    free(match->partner);
-    free(match->rank);
-    free(match->first);
-    *match = (mc_match_t){0};
-}
-
-static void matching_free(matching_t *m)
-{
-    free(m->recv);
-    free(m->sent);
-    free(m->first_peer);
-}
 
 /* Numbers the steps, and the pairs of ranks. */
 static int number_all(matching_t *m, size_t *n_pairs)
 {
     const mc_world_t *const world = m->world;
     const size_t ranks = (size_t)world->n_ranks;
-    m->match.first = malloc((ranks + 1) * sizeof *m->match.first);
-    m->first_peer = malloc(ranks * sizeof *m->first_peer);
+    m->match.first = mc_arena_take(&m->match.arena, ranks + 1, sizeof *m->match.first);
+    m->first_peer = mc_arena_take(&m->arena, ranks, sizeof *m->first_peer);
     if (!m->match.first || !m->first_peer)
         return mc_fail_memory("the messages of a world");
     uint64_t steps = 0;
@@ -72,12 +57,12 @@ static int number_all(matching_t *m, size_t *n_pairs)
     return MESHCOLL_OK;
 }
 
-/* Allocates `n` step numbers, all MC_NO_STEP. */
-static uint32_t *no_steps(size_t n)
+/* `n` step numbers, all MC_NO_STEP. */
+static uint32_t *no_steps(mc_arena_t *a, size_t n)
 {
-    uint32_t *const step = malloc((n + 1) * sizeof *step);
+    uint32_t *const step = mc_arena_take(a, n, sizeof *step);
     if (step)
-        memset(step, 0xff, (n + 1) * sizeof *step);
+        memset(step, 0xff, n * sizeof *step);
     return step;
 }
 
@@ -88,17 +73,17 @@ static int matching_create(const mc_world_t *world, matching_t *matching)
     int status = number_all(&m, &n_pairs);
     if (!status) {
         const size_t n = m.match.n_steps;
-        m.match.rank = malloc((n + 1) * sizeof *m.match.rank);
-        m.match.partner = no_steps(n);
-        m.match.next = no_steps(n);
-        m.sent = no_steps(n_pairs);
-        m.recv = no_steps(n_pairs);
-        if (!m.match.rank || !m.match.partner || !m.match.next || !m.sent || !m.recv)
+        m.match.rank = mc_arena_take(&m.match.arena, n, sizeof *m.match.rank);
+        m.match.partner = no_steps(&m.match.arena, n);
+        m.match.next = no_steps(&m.match.arena, n);
+        m.sent = no_steps(&m.arena, n_pairs);
+        m.recv = no_steps(&m.arena, n_pairs);
+        if (m.match.arena.failed || m.arena.failed)
             status = mc_fail_memory("the messages of a world");
     }
     if (status) {
-        matching_free(&m);
-        mc_match_free(&m.match);
+        mc_arena_free(&m.arena);
+        mc_arena_free(&m.match.arena);
         return status;
     }
     *matching = m;
@@ -264,9 +249,9 @@ int mc_match_create(const mc_world_t *world, mc_match_t *match)
         status = list_messages(&m, r);
     for (int32_t r = 0; r < world->n_ranks && !status; r++)
         status = join_rank(&m, r);
-    matching_free(&m);
+    mc_arena_free(&m.arena);
     if (status) {
-        mc_match_free(&m.match);
+        mc_arena_free(&m.match.arena);
         return status;
     }
     *match = m.match;

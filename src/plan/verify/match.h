@@ -11,6 +11,7 @@
 
 /* Steps are numbered through all ranks: step i of rank r is first[r] + i. */
 typedef struct {
+    mc_arena_t arena;
     uint32_t n_steps;  /* of all ranks */
     uint32_t *first;   /* by rank; n_steps at the end */
     int32_t *rank;     /* by step */
@@ -18,9 +19,8 @@ typedef struct {
     uint32_t *next;    /* by message: the next one to (from) the same peer, or MC_NO_STEP */
 } mc_match_t;
 
-/* ERR_PLAN names a message without a matching other side. */
+/* ERR_PLAN names a message without a matching other side. The caller frees its arena. */
 int mc_match_create(const mc_world_t *world, mc_match_t *match);
-void mc_match_free(mc_match_t *match);
 
 /* Which messages of a rank are serialised, beyond what dependencies require. */
 typedef enum {

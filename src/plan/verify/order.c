@@ -197,45 +197,25 @@ static uint32_t time_in_order(const mc_world_t *world, const mc_match_t *match,
     return n_times;
 }
 
-void mc_times_free(mc_times_t *times, int32_t n_ranks)
-{
-    if (times->time && n_ranks > 0)
-        free(times->time[0]); /* one allocation for all ranks */
-    free(times->time);
-    *times = (mc_times_t){0};
-}
-
-static int times_create(const mc_world_t *world, const mc_match_t *match, mc_times_t *times)
-{
-    uint32_t **const time = malloc((size_t)world->n_ranks * sizeof *time);
-    uint32_t *const all = calloc((size_t)match->n_steps + 1, sizeof *all);
-    if (!time || !all) {
-        free(all);
-        free(time);
-        return mc_fail_memory("the times of a world");
-    }
-    for (int32_t r = 0; r < world->n_ranks; r++)
-        time[r] = all + match->first[r];
-    *times = (mc_times_t){.time = time};
-    return MESHCOLL_OK;
-}
-
 static int times_of(const mc_world_t *world, const mc_match_t *match, mc_times_t *times)
 {
-    mc_times_t t = {0};
+    mc_times_t t = {.n_times = 0};
     uint32_t n = 0;
-    uint32_t *const order = malloc(((size_t)match->n_steps + 1) * sizeof *order);
-    if (!order)
-        return mc_fail_memory("the times of a world");
-    int status = mc_match_order(world, match, MC_IN_TURN_PER_RANK, order, &n);
+    t.time = mc_arena_take(&t.arena, (size_t)world->n_ranks, sizeof(uint32_t *));
+    uint32_t *const all = mc_arena_take(&t.arena, match->n_steps, sizeof *all);
+    uint32_t *const order = mc_arena_take(&t.arena, match->n_steps, sizeof *order);
+    int status = t.arena.failed ? mc_fail_memory("the times of a world") : MESHCOLL_OK;
     if (!status)
-        status = times_create(world, match, &t);
-    if (!status) {
-        t.n_times = time_in_order(world, match, order, n, t.time[0]);
-        *times = t;
+        status = mc_match_order(world, match, MC_IN_TURN_PER_RANK, order, &n);
+    if (status) {
+        mc_arena_free(&t.arena);
+        return status;
     }
-    free(order);
-    return status;
+    for (int32_t r = 0; r < world->n_ranks; r++)
+        t.time[r] = all + match->first[r];
+    t.n_times = time_in_order(world, match, order, n, all);
+    *times = t;
+    return MESHCOLL_OK;
 }
 
 int mc_world_times(const mc_world_t *world, mc_times_t *times)
@@ -245,6 +225,6 @@ int mc_world_times(const mc_world_t *world, mc_times_t *times)
     if (status)
         return status;
     status = times_of(world, &match, times);
-    mc_match_free(&match);
+    mc_arena_free(&match.arena);
     return status;
 }

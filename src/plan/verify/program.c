@@ -8,12 +8,13 @@
  * window is therefore widened by one message and the run continues: each step is run once, and the
  * window at the end is the least.
  */
+#include "base/arena.h"
 #include "plan/verify/check.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct {
+    mc_arena_t arena;
     const mc_world_t *world;
     const mc_match_t *match;
     uint32_t window;
@@ -24,15 +25,6 @@ typedef struct {
     uint32_t *taken; /* by lane: messages received so far */
     uint32_t n_ready;
 } program_t;
-
-static void program_free(program_t *p)
-{
-    free(p->taken);
-    free(p->lane);
-    free(p->ready);
-    free(p->waits);
-    free(p->at);
-}
 
 /* Returns the number of lanes. */
 static uint32_t number_lanes(const program_t *p)
@@ -58,15 +50,14 @@ static int program_create(const mc_world_t *world, const mc_match_t *match, prog
 {
     const size_t ranks = (size_t)world->n_ranks;
     program_t p = {.world = world, .match = match, .window = 1};
-    p.at = malloc(ranks * sizeof *p.at);
-    p.waits = calloc(ranks, sizeof *p.waits);
-    p.ready = malloc(ranks * sizeof *p.ready);
-    p.lane = malloc(((size_t)match->n_steps + 1) * sizeof *p.lane);
-    const bool found = p.at && p.waits && p.ready && p.lane;
-    if (found)
-        p.taken = calloc((size_t)number_lanes(&p) + 1, sizeof *p.taken);
-    if (!p.taken) {
-        program_free(&p);
+    mc_arena_t *const a = &p.arena;
+    p.at = mc_arena_take(a, ranks, sizeof *p.at);
+    p.waits = mc_arena_take(a, ranks, sizeof *p.waits);
+    p.ready = mc_arena_take(a, ranks, sizeof *p.ready);
+    p.lane = mc_arena_take(a, match->n_steps, sizeof *p.lane);
+    p.taken = mc_arena_take(a, a->failed ? 0 : number_lanes(&p), sizeof *p.taken);
+    if (a->failed) {
+        mc_arena_free(a);
         return mc_fail_memory("the program order of a world");
     }
     for (; p.n_ready < ranks; p.n_ready++) {
@@ -220,6 +211,6 @@ int mc_check_program(const mc_world_t *world, const mc_match_t *match, uint32_t 
     status = run_program(&p, window);
     if (!status)
         *least = p.window;
-    program_free(&p);
+    mc_arena_free(&p.arena);
     return status;
 }

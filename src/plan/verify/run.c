@@ -1,4 +1,5 @@
 /* The verifier's runs of a world: one fixed order in both placements, then random orders. */
+#include "base/arena.h"
 #include "mesh/aligned.h"
 #include "plan/verify/check.h"
 
@@ -7,6 +8,7 @@
 enum { NAMED_RANKS = 16, VALUE_TEXT = 160 };
 
 typedef struct {
+    mc_arena_t arena;
     const mc_world_t *world;
     const mc_match_t *match;
     mc_machine_t *machine;
@@ -38,31 +40,23 @@ static uint32_t held_at(const mc_plan_t *plan, uint32_t k)
 
 static void runs_free(runs_t *r)
 {
-    free(r->post);
-    free(r->letter);
-    free(r->ready);
-    free(r->waits);
-    free(r->met);
-    free(r->ranks);
-    free(r->known);
-    free(r->final);
+    mc_arena_free(&r->arena);
     mc_machine_destroy(r->machine);
 }
 
 /* Gives each message a slot of its own: any number may be in flight. */
-static int lay_out_post(runs_t *r)
+static void lay_out_post(runs_t *r)
 {
     const mc_match_t *const match = r->match;
     size_t end = 0;
-    r->letter = malloc(((size_t)match->n_steps + 1) * sizeof *r->letter);
+    r->letter = mc_arena_take(&r->arena, match->n_steps, sizeof *r->letter);
     for (uint32_t i = 0; r->letter && i < match->n_steps; i++) {
         const mc_step_t *const s = mc_match_step(r->world, match, i);
         r->letter[i] = end;
         if (mc_op_sends((mc_op_t)s->op))
             end += (size_t)s->run * s->nrun;
     }
-    r->post = malloc((end + 1) * sizeof *r->post);
-    return r->letter && r->post ? MESHCOLL_OK : mc_fail_memory("the messages of a world");
+    r->post = mc_arena_take(&r->arena, end, sizeof *r->post);
 }
 
 static int runs_create(const mc_world_t *world, const mc_match_t *match, runs_t *runs)
@@ -73,22 +67,20 @@ static int runs_create(const mc_world_t *world, const mc_match_t *match, runs_t 
     size_t held = 0;
     for (size_t i = 0; i < ranks; i++)
         held += n_held(world->plan[i]);
-    int status = mc_machine_create(world, false, &r.machine);
+    const int status = mc_machine_create(world, false, &r.machine);
     if (status)
         return status;
-    r.final = malloc((held + 1) * sizeof *r.final);
-    r.known = calloc(chunks, sizeof *r.known);
-    r.ranks = malloc(ranks * sizeof *r.ranks);
-    r.met = calloc(ranks, sizeof *r.met);
-    r.waits = malloc((steps + 1) * sizeof *r.waits);
-    r.ready = malloc((steps + 1) * sizeof *r.ready);
-    if (!r.final || !r.known || !r.ranks || !r.met || !r.waits || !r.ready)
-        status = mc_fail_memory("verifying a world");
-    if (!status)
-        status = lay_out_post(&r);
-    if (status) {
+    mc_arena_t *const a = &r.arena;
+    r.final = mc_arena_take(a, held, sizeof *r.final);
+    r.known = mc_arena_take(a, chunks, sizeof *r.known);
+    r.ranks = mc_arena_take(a, ranks, sizeof *r.ranks);
+    r.met = mc_arena_take(a, ranks, sizeof *r.met);
+    r.waits = mc_arena_take(a, steps, sizeof *r.waits);
+    r.ready = mc_arena_take(a, steps, sizeof *r.ready);
+    lay_out_post(&r);
+    if (a->failed) {
         runs_free(&r);
-        return status;
+        return mc_fail_memory("verifying a world");
     }
     *runs = r;
     return MESHCOLL_OK;

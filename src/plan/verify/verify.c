@@ -170,7 +170,7 @@ static int verify_runs(const mc_world_t *world, const mc_verify_options_t *optio
     status = mc_check_runs(world, &match, options);
     if (!status)
         status = mc_check_program(world, &match, MC_PROGRAM_WINDOW, window);
-    mc_match_free(&match);
+    mc_arena_free(&match.arena);
     return status;
 }
 

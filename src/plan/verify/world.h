@@ -6,6 +6,7 @@
 #ifndef MC_PLAN_WORLD_H
 #define MC_PLAN_WORLD_H
 
+#include "base/arena.h"
 #include "plan/plan.h"
 
 typedef struct {
@@ -59,12 +60,12 @@ int mc_machine_recv(mc_machine_t *m, int32_t rank, uint32_t step, const mc_value
  * as it can, before the messages of its time step; after the last message, at time n_times.
  */
 typedef struct {
+    mc_arena_t arena;
     uint32_t n_times;
     uint32_t **time; /* [rank][step]: the time step in which it runs, from 0 */
 } mc_times_t;
 
-/* ERR_PLAN when messages do not match, or wait for each other in a cycle. */
+/* ERR_PLAN when messages do not match, or wait for each other in a cycle. The caller frees their arena. */
 int mc_world_times(const mc_world_t *world, mc_times_t *times);
-void mc_times_free(mc_times_t *times, int32_t n_ranks);
 
 #endif

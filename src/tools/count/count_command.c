@@ -215,7 +215,7 @@ static int count_way(const way_t *way, const mc_mesh_t *mesh, counts_t *counts)
     status = mc_world_times(&world, &times);
     if (!status) {
         status = count_world(mesh, &world, &times, counts);
-        mc_times_free(&times, world.n_ranks);
+        mc_arena_free(&times.arena);
     }
     mc_plans_free(&plans);
     return status;

@@ -2,6 +2,7 @@
 #ifndef MC_TOOLS_TRACE_H
 #define MC_TOOLS_TRACE_H
 
+#include "base/arena.h"
 #include "compose/planner/planner.h"
 #include "tools/common/tool.h"
 
@@ -17,13 +18,14 @@ typedef struct {
 } mc_trace_state_t;
 
 typedef struct {
+    mc_arena_t arena;
     int32_t n_ranks;
     uint32_t n_chunks, n_states; /* state 0: the start; state t + 1: after time step t */
     mc_trace_state_t *state;
 } mc_trace_t;
 
+/* The caller frees the trace's arena. */
 int mc_trace_create(const mc_world_t *world, mc_trace_t *trace);
-void mc_trace_free(mc_trace_t *trace);
 
 /* Input of a picture. `links`: for the costs in terms of α, β and γ. */
 typedef struct {

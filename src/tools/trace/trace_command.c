@@ -57,9 +57,9 @@ typedef struct {
     int width;
 } block_t;
 
-static int block_create(const mc_trace_t *trace, uint32_t state, block_t *block)
+static int block_create(const mc_trace_t *trace, uint32_t state, mc_arena_t *arena, block_t *block)
 {
-    block_t b = {.column = calloc(trace->n_chunks, sizeof *b.column)};
+    block_t b = {.column = mc_arena_take(arena, trace->n_chunks, sizeof *b.column)};
     if (!b.column)
         return mc_fail_memory("a trace");
     if (state == 0)
@@ -121,10 +121,11 @@ static void print_blocks(const mc_trace_t *trace, const block_t *block, uint32_t
 /* Prints as many states per line of blocks as fit. */
 static int print_states(const mc_trace_t *trace, int width)
 {
-    block_t *const block = calloc(trace->n_states, sizeof *block);
+    mc_arena_t arena = {0};
+    block_t *const block = mc_arena_take(&arena, trace->n_states, sizeof *block);
     int status = block ? MESHCOLL_OK : mc_fail_memory("a trace");
     for (uint32_t s = 0; s < trace->n_states && !status; s++)
-        status = block_create(trace, s, &block[s]);
+        status = block_create(trace, s, &arena, &block[s]);
     for (uint32_t first = 0; first < trace->n_states && !status;) {
         int used = label_width(trace) + block[first].width;
         uint32_t end = first + 1;
@@ -134,9 +135,7 @@ static int print_states(const mc_trace_t *trace, int width)
         print_blocks(trace, block, first, end);
         first = end;
     }
-    for (uint32_t s = 0; block && s < trace->n_states; s++)
-        free(block[s].column);
-    free(block);
+    mc_arena_free(&arena);
     return status;
 }
 
@@ -289,7 +288,7 @@ static int show(const request_t *r, const mc_plans_t *plans)
         printf("drawn in %s\n", r->svg);
     else if (!status)
         status = show_text(r, &trace, &plans->plan[0]->layout);
-    mc_trace_free(&trace);
+    mc_arena_free(&trace.arena);
     return status;
 }
 

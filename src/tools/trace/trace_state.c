@@ -2,7 +2,7 @@
 
 #include "plan/verify/match.h"
 
-#include <stdlib.h>
+#include <string.h>
 
 const char *mc_chunk_name(uint32_t chunk, char buffer[MC_CHUNK_TEXT])
 {
@@ -19,6 +19,8 @@ const char *mc_chunk_name(uint32_t chunk, char buffer[MC_CHUNK_TEXT])
     return buffer;
 }
 
+enum { MOST_RANKS = 4096, RANK_TEXT = MC_CHUNK_TEXT + 12 };
+
 /* The world being run, step by step. */
 typedef struct {
     const mc_world_t *world;
@@ -27,6 +29,10 @@ typedef struct {
     mc_match_t match;
     mc_value_t **message; /* by step: what a send of this time step took along */
     bool *aside;          /* [rank * n_chunks + chunk]: written last in SCRATCH's second half */
+    int32_t *ranks;       /* MOST_RANKS, of one value */
+    char *text;           /* of one cell */
+    size_t room;
+    mc_arena_t arena; /* of all these, and of what is sent */
 } run_t;
 
 static mc_value_t newest(const run_t *run, int32_t rank, uint32_t chunk)
@@ -59,43 +65,23 @@ static void note_place(const run_t *run, int32_t rank, uint32_t step)
 }
 
 /* "a1a0": the chunk with each rank that contributed, in the order of the sum. */
-static int describe(const mc_machine_t *m, mc_value_t value, char **text)
+static void describe(const run_t *run, mc_value_t value, mc_text_t *out)
 {
-    enum { MOST_RANKS = 4096, RANK_TEXT = MC_CHUNK_TEXT + 11 };
     char name[MC_CHUNK_TEXT];
     uint32_t n = 0;
-    int32_t *const ranks = malloc(MOST_RANKS * sizeof *ranks);
-    if (!ranks)
-        return mc_fail_memory("a trace");
-    const uint32_t chunk = mc_value_ranks(m, value, ranks, MOST_RANKS, &n);
-    const uint32_t shown = n < MOST_RANKS ? n : MOST_RANKS;
-    const size_t room = (size_t)shown * RANK_TEXT + 4;
-    char *const cell = malloc(room);
-    if (cell) {
-        mc_text_t out = mc_text(cell, room);
-        for (uint32_t i = 0; i < shown; i++)
-            mc_text_add(&out, "%s%d", chunk == UINT32_MAX ? "?" : mc_chunk_name(chunk, name),
-                        ranks[i]);
-        if (n == 0)
-            mc_text_add(&out, "-");
-    }
-    free(ranks);
-    *text = cell;
-    return cell ? MESHCOLL_OK : mc_fail_memory("a trace");
+    const uint32_t chunk = mc_value_ranks(run->machine, value, run->ranks, MOST_RANKS, &n);
+    for (uint32_t i = 0; i < n && i < MOST_RANKS; i++)
+        mc_text_add(out, "%s%d", chunk == UINT32_MAX ? "?" : mc_chunk_name(chunk, name),
+                    run->ranks[i]);
 }
 
 /* The pairs of a line and a place on it, in the last part of SCRATCH where there are some: "a0,b0". */
-static int describe_pairs(const run_t *run, int32_t rank, uint32_t chunk, char **text)
+static void describe_pairs(const run_t *run, int32_t rank, uint32_t chunk, mc_text_t *out)
 {
     const mc_plan_t *const plan = run->world->plan[rank];
     const uint32_t depth = plan->depth, n = plan->n_chunks;
-    const size_t room = (size_t)depth * (MC_CHUNK_TEXT + 12) + 4;
     char name[MC_CHUNK_TEXT];
-    char *const cell = malloc(room);
-    if (!cell)
-        return mc_fail_memory("a trace");
-    mc_text_t out = mc_text(cell, room);
-    for (uint32_t part = plan->parts; part-- > 0 && out.length == 0;)
+    for (uint32_t part = plan->parts; part-- > 0 && out->length == 0;)
         for (uint32_t i = 0; i < depth; i++) {
             const uint32_t at = (part * n + chunk) * depth + i;
             const mc_value_t value = mc_machine_value(run->machine, rank, MC_SCRATCH, at);
@@ -103,12 +89,8 @@ static int describe_pairs(const run_t *run, int32_t rank, uint32_t chunk, char *
             uint32_t ranks;
             const uint32_t of = mc_value_ranks(run->machine, value, &from, 1, &ranks);
             if (value != MC_NOTHING && !mc_plan_absent(plan, MC_SCRATCH, at))
-                mc_text_add(&out, "%s%s%d", out.length ? "," : "", mc_chunk_name(of, name), from);
+                mc_text_add(out, "%s%s%d", out->length ? "," : "", mc_chunk_name(of, name), from);
         }
-    if (out.length == 0)
-        mc_text_add(&out, "-");
-    *text = cell;
-    return MESHCOLL_OK;
 }
 
 /* Is the chunk in pairs? Before that it is in IN, and at the end in OUT. */
@@ -123,23 +105,28 @@ static bool shows_pairs(const run_t *run, int32_t rank, uint32_t chunk)
     return any && mc_machine_value(run->machine, rank, MC_OUT, chunk) == MC_NOTHING;
 }
 
-static int describe_cell(const run_t *run, int32_t rank, uint32_t chunk, char **text)
+static void describe_cell(const run_t *run, int32_t rank, uint32_t chunk, mc_text_t *out)
 {
-    return shows_pairs(run, rank, chunk) ? describe_pairs(run, rank, chunk, text)
-                                         : describe(run->machine, newest(run, rank, chunk), text);
+    if (shows_pairs(run, rank, chunk))
+        describe_pairs(run, rank, chunk, out);
+    else
+        describe(run, newest(run, rank, chunk), out);
 }
 
-static int take_state(const run_t *run, const mc_trace_t *trace, mc_trace_state_t *state)
+static int take_state(const run_t *run, mc_trace_t *trace, mc_trace_state_t *state)
 {
-    const uint32_t n = trace->n_chunks;
-    int status = MESHCOLL_OK;
-    state->cell = calloc((size_t)trace->n_ranks * n + 1, sizeof *state->cell);
-    if (!state->cell)
-        return mc_fail_memory("a trace");
-    for (int32_t r = 0; r < trace->n_ranks; r++)
-        for (uint32_t c = 0; c < n && !status; c++)
-            status = describe_cell(run, r, c, &state->cell[(size_t)r * n + c]);
-    return status;
+    const size_t cells = (size_t)trace->n_ranks * trace->n_chunks;
+    state->cell = mc_arena_take(&trace->arena, cells, sizeof(char *));
+    for (size_t i = 0; i < cells && !trace->arena.failed; i++) {
+        mc_text_t out = mc_text(run->text, run->room);
+        describe_cell(run, (int32_t)(i / trace->n_chunks), (uint32_t)(i % trace->n_chunks), &out);
+        if (out.length == 0)
+            mc_text_add(&out, "-");
+        state->cell[i] = mc_arena_take(&trace->arena, out.length + 1, 1);
+        if (state->cell[i])
+            memcpy(state->cell[i], run->text, out.length);
+    }
+    return trace->arena.failed ? mc_fail_memory("a trace") : MESHCOLL_OK;
 }
 
 static int run_local(const run_t *run, int32_t rank, uint32_t step)
@@ -173,25 +160,21 @@ static mc_range_t columns_of(const mc_plan_t *plan, const mc_step_t *s)
     return (mc_range_t){r.first / depth, r.nrun, 1, 0};
 }
 
-static int send_one(const run_t *run, int32_t rank, uint32_t step, mc_trace_state_t *state)
+static int send_one(run_t *run, int32_t rank, uint32_t step, mc_trace_state_t *state)
 {
     const mc_step_t *const s = &run->world->plan[rank]->step[step];
-    const uint32_t n = s->run * s->nrun, at = run->match.first[rank] + step;
-    mc_value_t *const values = malloc(((size_t)n + 1) * sizeof *values);
-    mc_trace_message_t *const message =
-        realloc(state->message, (state->n_messages + 1) * sizeof *message);
-    if (message)
-        state->message = message;
-    run->message[at] = values;
-    if (!values || !message)
+    const uint32_t at = run->match.first[rank] + step;
+    mc_value_t *const values = mc_arena_take(&run->arena, (size_t)s->run * s->nrun, sizeof *values);
+    if (!values || state->n_messages == (uint32_t)run->world->n_ranks)
         return mc_fail_memory("a trace");
+    run->message[at] = values;
     state->message[state->n_messages++] =
         (mc_trace_message_t){rank, s->peer, s->phase, columns_of(run->world->plan[rank], s)};
     return mc_machine_send(run->machine, rank, step, values);
 }
 
 /* What is sent in a time step is what stood there before it: all sends first, then all receives. */
-static int run_messages(const run_t *run, uint32_t time, mc_trace_state_t *state)
+static int run_messages(run_t *run, uint32_t time, mc_trace_state_t *state)
 {
     int status = MESHCOLL_OK;
     for (int32_t r = 0; r < run->world->n_ranks; r++) {
@@ -213,13 +196,16 @@ static int run_messages(const run_t *run, uint32_t time, mc_trace_state_t *state
 }
 
 /* Local steps after the last message belong to the last state. */
-static int run_all(const run_t *run, mc_trace_t *trace)
+static int run_all(run_t *run, mc_trace_t *trace)
 {
     const uint32_t n_times = run->times.n_times;
     int status = take_state(run, trace, &trace->state[0]);
     for (uint32_t t = 0; t < n_times && !status; t++) {
         mc_trace_state_t *const state = &trace->state[t + 1];
-        status = run_locals(run, t);
+        /* of a rank one message a time step */
+        state->message =
+            mc_arena_take(&trace->arena, (size_t)trace->n_ranks, sizeof *state->message);
+        status = state->message ? run_locals(run, t) : mc_fail_memory("a trace");
         if (!status)
             status = run_messages(run, t, state);
         if (!status && t + 1 == n_times)
@@ -228,17 +214,6 @@ static int run_all(const run_t *run, mc_trace_t *trace)
             status = take_state(run, trace, state);
     }
     return status;
-}
-
-static void run_free(run_t *run)
-{
-    for (uint32_t i = 0; run->message && i < run->match.n_steps; i++)
-        free(run->message[i]);
-    free(run->message);
-    free(run->aside);
-    mc_times_free(&run->times, run->world->n_ranks);
-    mc_match_free(&run->match);
-    mc_machine_destroy(run->machine);
 }
 
 static int run_create(const mc_world_t *world, run_t *run)
@@ -251,9 +226,14 @@ static int run_create(const mc_world_t *world, run_t *run)
         status = mc_world_times(world, &run->times);
     if (status)
         return status;
-    run->message = calloc((size_t)run->match.n_steps + 1, sizeof *run->message);
-    run->aside = calloc((size_t)world->n_ranks * world->plan[0]->n_chunks + 1, sizeof *run->aside);
-    return run->message && run->aside ? MESHCOLL_OK : mc_fail_memory("a trace");
+    const size_t cells = (size_t)world->n_ranks * world->plan[0]->n_chunks;
+    const uint32_t depth = world->plan[0]->depth;
+    run->room = (size_t)(depth > MOST_RANKS ? depth : MOST_RANKS) * RANK_TEXT;
+    run->text = mc_arena_take(&run->arena, run->room, 1);
+    run->ranks = mc_arena_take(&run->arena, MOST_RANKS, sizeof *run->ranks);
+    run->message = mc_arena_take(&run->arena, run->match.n_steps, sizeof(mc_value_t *));
+    run->aside = mc_arena_take(&run->arena, cells, sizeof *run->aside);
+    return run->arena.failed ? mc_fail_memory("a trace") : MESHCOLL_OK;
 }
 
 int mc_trace_create(const mc_world_t *world, mc_trace_t *trace)
@@ -263,26 +243,16 @@ int mc_trace_create(const mc_world_t *world, mc_trace_t *trace)
     int status = run_create(world, &run);
     if (!status) {
         t.n_states = run.times.n_times + 1;
-        t.state = calloc(t.n_states, sizeof *t.state);
+        t.state = mc_arena_take(&t.arena, t.n_states, sizeof *t.state);
         status = t.state ? run_all(&run, &t) : mc_fail_memory("a trace");
     }
-    run_free(&run);
+    mc_arena_free(&run.arena);
+    mc_arena_free(&run.times.arena);
+    mc_arena_free(&run.match.arena);
+    mc_machine_destroy(run.machine);
     if (status)
-        mc_trace_free(&t);
+        mc_arena_free(&t.arena);
     else
         *trace = t;
     return status;
-}
-
-void mc_trace_free(mc_trace_t *trace)
-{
-    const size_t cells = (size_t)trace->n_ranks * trace->n_chunks;
-    for (uint32_t t = 0; trace->state && t < trace->n_states; t++) {
-        for (size_t i = 0; trace->state[t].cell && i < cells; i++)
-            free(trace->state[t].cell[i]);
-        free(trace->state[t].cell);
-        free(trace->state[t].message);
-    }
-    free(trace->state);
-    *trace = (mc_trace_t){0};
 }
