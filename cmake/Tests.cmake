@@ -16,7 +16,8 @@
 set(skip_code 77)
 
 # A sanitizer must fail the test, and must not blame us for what MPI and UCX keep until exit.
-set(sanitizer_env UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1)
+# Links are those that a test gives; tests/cli/test_calibrate.sh measures some.
+set(sanitizer_env UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 MESHCOLL_CALIBRATE=off)
 if(MESHCOLL_SANITIZE)
     list(APPEND sanitizer_env MESHCOLL_KILLS=2)
 endif()
@@ -51,7 +52,7 @@ if(MESHCOLL_HAVE_MPI)
 endif()
 
 function(meshcoll_add_test_program target name source folder)
-    add_executable(${target} ${source})
+    add_executable(${target} ${source} ${PROJECT_SOURCE_DIR}/tests/calm.c)
     meshcoll_compile_options(${target})
     set_target_properties(${target} PROPERTIES
         OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/${folder})
@@ -131,7 +132,7 @@ endforeach()
 
 # Scripts -----------------------------------------------------------------------------------------
 
-set(script_env MESHCOLL_BUILD_DIR=${PROJECT_BINARY_DIR} MESHCOLL=${PROJECT_BINARY_DIR}/meshcoll)
+set(script_env MESHCOLL_CALIBRATE=off MESHCOLL_BUILD_DIR=${PROJECT_BINARY_DIR} MESHCOLL=${PROJECT_BINARY_DIR}/meshcoll)
 foreach(folder IN ITEMS cli lab)
     file(GLOB scripts CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${folder}/test_*.sh)
     foreach(script IN LISTS scripts)

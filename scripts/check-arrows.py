@@ -30,7 +30,7 @@ TRANSPORT = ["transport", "transport/shm/bytes", "transport/shm"]
 RUNTIME = ["runtime/element", "runtime/bind", "runtime/place", "runtime/execute",
            "runtime/choose", "runtime/handle", "runtime/progress", "runtime/connect", "runtime/call",
            "runtime/message", "runtime/diagnose/waits", "runtime/diagnose/status", "runtime/diagnose", "runtime/api",
-           "runtime/jobs", "runtime/create", "runtime/family"]
+           "runtime/jobs", "runtime/calibrate", "runtime/create", "runtime/family"]
 GPU = ["gpu/proxy", "gpu/mesh", "gpu/launch", "gpu/call"]
 MAY = {
     "base": [],

@@ -71,7 +71,8 @@ def command(file, ranks):
 
 def output_of(file, ranks, environment, limit):
     """Its output and exit status; None where it took too long."""
-    job = subprocess.Popen(command(file, ranks), env={**os.environ, "OMP_NUM_THREADS": "1", **environment}, text=True,
+    job = subprocess.Popen(command(file, ranks), env={**os.environ, "OMP_NUM_THREADS": "1", "MESHCOLL_CALIBRATE": "off",
+                                                         **environment}, text=True,
                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
     try:
         return job.communicate(timeout=limit)[0], job.returncode

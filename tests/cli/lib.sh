@@ -1,5 +1,6 @@
 # Helpers of the command's tests. $MESHCOLL is the command, $MESHCOLL_BUILD_DIR where it lies.
 set -u
+export MESHCOLL_CALIBRATE=${MESHCOLL_CALIBRATE:-off}
 MESHCOLL=${MESHCOLL:-${MESHCOLL_BUILD_DIR:-build/test}/meshcoll}
 failures=0
 scratch=$(mktemp -d)

@@ -2,9 +2,9 @@
  * switch something. */
 #include "fuzz/fuzz.h"
 #include "runtime/create/create.h"
-#include "runtime/create/open.h"
 #include "runtime/diagnose/explain.h"
 #include "runtime/jobs/close.h"
+#include "runtime/jobs/open.h"
 
 enum { MOST_RANKS = 64 };
 

@@ -2,11 +2,13 @@
 
 #include "job/monitor/monitor.h"
 #include "runtime/connect/connections.h"
-#include "runtime/create/open.h"
+#include "runtime/create/calibrated.h"
 #include "runtime/create/rounds.h"
 #include "runtime/jobs/close.h"
 #include "runtime/jobs/jobs.h"
 #include "runtime/progress/threads.h"
+
+#include <stdio.h>
 
 /* Creating: four rounds (rounds.h) ------------------------------------------------------------- */
 
@@ -47,6 +49,19 @@ static int begin(mc_making_t *m, bool joins)
     return status ? status : mc_making_join(m, &m->handle);
 }
 
+/* The mesh works, and so fails as one in use: its ranks meet, and hear why. */
+static int calibrate(mc_making_t *m)
+{
+    char why[sizeof m->handle->job->failure.why];
+    const int status = mc_calibrate(m);
+    if (!status)
+        return MESHCOLL_OK;
+    snprintf(why, sizeof why, "%s", meshcoll_last_error());
+    meshcoll_destroy(m->handle);
+    m->handle = NULL;
+    return mc_fail(status, "%s", why);
+}
+
 static int create(mc_making_t *m)
 {
     mc_addresses_summary_t addresses = {0};
@@ -68,7 +83,7 @@ static int create(mc_making_t *m)
         lower_access(m->handle->job);
     if (!status)
         mc_monitor_join(m->handle->job->monitor);
-    return status;
+    return status ? status : calibrate(m);
 }
 
 /* A tag names any rank. */

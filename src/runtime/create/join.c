@@ -5,9 +5,9 @@
  * (handle/family.h), or that some rank cannot: its job is just ending, or was made with other transports, threads,
  * monitor or strategies.
  */
+#include "runtime/create/calibrated.h"
 #include "runtime/create/rounds.h"
 
-#include "runtime/create/open.h"
 #include "runtime/jobs/close.h"
 #include "runtime/jobs/jobs.h"
 #include "runtime/progress/threads.h"
@@ -86,6 +86,8 @@ static int open_handle(const mc_making_t *m, mc_job_t *job, meshcoll_t **handle)
         free(job_rank);
         return status;
     }
+    if (!m->settings.links)
+        mc_calibrated_share(h);
     return mc_handle_seat(h, job_rank);
 }
 

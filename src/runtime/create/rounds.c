@@ -1,6 +1,7 @@
 #include "runtime/create/rounds.h"
 
 #include "job/monitor/monitor.h"
+#include "runtime/create/calibrated.h"
 #include "runtime/create/tuned.h"
 #include "runtime/diagnose/status/ask.h"
 #include "runtime/diagnose/status/serve.h"
@@ -74,6 +75,7 @@ void mc_making_close(mc_making_t *making)
 {
     if (making->has_probe)
         mc_shm_probe_close(&making->probe);
+    free(making->key);
     free(making->home);
     mc_settings_free(&making->settings);
     mc_rounds_close(&making->rounds);
@@ -124,11 +126,14 @@ int mc_making_places(mc_making_t *m, bool joins)
 {
     const int32_t n = m->creation->oob.size;
     facts_t mine = {.status = MESHCOLL_OK};
-    if (!m->status)
-        mine.settings_most =
-            mc_settings_bytes(&m->settings) + (looks_up_links(m) ? mc_tuned_most(&m->settings) : 0);
-    if (!joins || !mc_jobs_offer(mine.offer, &mine.home))
+    const bool in_job = joins && mc_jobs_offer(mine.offer, &mine.home);
+    if (!in_job)
         probe(m, &mine);
+    if (!m->status)
+        mine.settings_most = mc_settings_bytes(&m->settings);
+    if (!m->status && looks_up_links(m))
+        mine.settings_most +=
+            mc_tuned_most(&m->settings) + (in_job ? 0 : mc_calibrated_most(&m->settings));
     if (!m->status)
         m->status = mc_monitor_draw(&mine.secret);
     if (!m->status)
@@ -173,6 +178,15 @@ static mc_shm_ranks_t neighbours(const mc_making_t *m)
                             .stride = sizeof *m->facts};
 }
 
+static int use_calibrated(mc_making_t *m)
+{
+    char devices[MC_DEVICES_TEXT];
+    mc_making_devices(m, devices);
+    free(m->key); /* of a first attempt, to join a job */
+    m->key = NULL;
+    return mc_calibrated_use(&m->settings, m->place, m->creation->oob.size, devices, &m->key);
+}
+
 /* What rank 0 tells decides how much memory the next round takes. All ranks see the same number, and so refuse it
  * together. */
 static int check_facts(const mc_making_t *m)
@@ -203,6 +217,8 @@ int mc_making_settings(mc_making_t *m)
     int status = MESHCOLL_OK;
     if (looks_up_links(m))
         status = mc_tuned_use(&m->settings, m->place, oob->size);
+    if (!status && looks_up_links(m) && !m->any_offers) /* else a job's, if they join one */
+        status = use_calibrated(m);
     if (!status && oob->rank == 0 && mc_settings_bytes(&m->settings) > most)
         status = mc_fail(MESHCOLL_ERR_IO, "the tuned links changed while they were read");
     const mc_shm_ranks_t ranks = neighbours(m);
@@ -220,6 +236,8 @@ int mc_making_settings(mc_making_t *m)
         return status;
     find_copies(m, record);
     m->status = mc_settings_unpack(&m->settings, m->rounds.all + sizeof mine, most);
+    if (!m->status)
+        m->status = mc_calibrate_read(m->settings.calibrate, &m->calibrate);
     return MESHCOLL_OK;
 }
 

@@ -29,6 +29,8 @@ typedef struct {
     mc_place_t *place;      /* by rank */
     int32_t *machine, *scratch;
     mc_home_t *home;
+    double calibrate; /* seconds to measure links for, where none are given; 0: not at all */
+    char *key; /* of calibrated links, on rank 0; NULL: they are given, or not to be measured */
     mc_shm_probe_t probe;
     bool has_probe, any_offers; /* any_offers: some rank is in a job already */
     mc_shm_access_t copies;     /* the least access of any rank, COPY at most */
@@ -51,6 +53,8 @@ void mc_making_devices(const mc_making_t *making, char devices[MC_DEVICES_TEXT])
 const mc_job_id_t *mc_making_id(const mc_making_t *making);
 /* The jobs that a rank offers to make the mesh of: MC_JOBS_OFFERED. */
 const struct mc_job_offer *mc_making_offered(const mc_making_t *making, int32_t rank);
+/* Opens the handle of this rank where it was found to be, without transports, in a job; NULL: in one of its own. */
+int mc_handle_open_placed(const mc_making_t *making, mc_job_t *job, meshcoll_t **handle);
 /* Joins a job (join.c). Collective. OK with *handle NULL: they are in no job, or cannot all join it. */
 int mc_making_join(mc_making_t *making, meshcoll_t **handle);
 /* `status`: of opening the handle. Leaves in *addresses what holds for all ranks. */

@@ -92,6 +92,26 @@ void mc_explain_destroy(mc_explain_t *e)
     free(e);
 }
 
+int mc_explain_links(const meshcoll_t *h, const char *links, const char *from)
+{
+    char *text, *source;
+    if (!h->explain)
+        return MESHCOLL_OK;
+    int status = copy(links, &text);
+    if (status)
+        return status;
+    status = copy(from, &source);
+    if (status) {
+        free(text);
+        return status;
+    }
+    free(h->explain->links);
+    free(h->explain->links_from);
+    h->explain->links = text;
+    h->explain->links_from = source;
+    return MESHCOLL_OK;
+}
+
 /* Calls ------------------------------------------------------------------------------------------ */
 
 static mc_chooser_t chooser_of(const meshcoll_t *h, const meshcoll_args_t *a, bool forced)

@@ -57,6 +57,8 @@ typedef struct mc_watch {
  * ERR_PARSE, ERR_NO_MEMORY. */
 int mc_explain_create(const mc_settings_t *settings, mc_explain_t **explain);
 void mc_explain_destroy(mc_explain_t *explain);
+/* The mesh has other links than its settings gave. ERR_NO_MEMORY. */
+int mc_explain_links(const meshcoll_t *h, const char *links, const char *from);
 
 /* The hooks of a mesh that records (hooks.h). */
 int mc_explain_made(mc_run_t *r, const meshcoll_args_t *args);

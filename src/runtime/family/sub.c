@@ -1,11 +1,11 @@
 #include "runtime/family/sub.h"
 
 #include "runtime/connect/connections.h"
-#include "runtime/create/open.h"
 #include "runtime/diagnose/waits/publish.h"
 #include "runtime/family/agree.h"
 #include "runtime/jobs/close.h"
 #include "runtime/jobs/jobs.h"
+#include "runtime/jobs/open.h"
 #include "runtime/progress/failure.h"
 
 #include <stdlib.h>

@@ -7,6 +7,7 @@
 #include "runtime/diagnose/diagnose.h"
 #include "runtime/diagnose/status/serve.h"
 #include "runtime/diagnose/waits/publish.h"
+#include "runtime/handle/calibrated.h"
 #include "runtime/handle/run.h"
 #include "runtime/jobs/jobs.h"
 #include "runtime/message/talk.h"
@@ -128,6 +129,9 @@ void mc_job_free(mc_job_t *job)
     mc_talk_free(job);
     mc_diagnose_close_job(job);
     free(job->family);
+    if (job->calibrated)
+        free(job->calibrated->key);
+    free(job->calibrated);
     free(job->home);
     free(job->connections.addresses);
     free(job->connections.peer);

@@ -306,6 +306,22 @@ const char *mc_boxes_network(void)
     return access("/sys/class/infiniband", F_OK) == 0 ? "^sm" : "tcp,self";
 }
 
+bool mc_tls_is_memory(const char *tls)
+{
+    static const char *const memory[] = {"self", "sm",   "shm",   "mm",     "posix",   "sysv",
+                                         "cma",  "knem", "xpmem", "memory", "shm:copy"};
+    for (const char *at = tls; *at;) {
+        const size_t n = strcspn(at, ",");
+        size_t i = 0;
+        while (i < MC_COUNT(memory) && (strlen(memory[i]) != n || strncmp(at, memory[i], n) != 0))
+            i++;
+        if (i == MC_COUNT(memory))
+            return false;
+        at += at[n] ? n + 1 : n;
+    }
+    return true;
+}
+
 static const char *in_box_tls(void)
 {
     return "shm";

@@ -70,6 +70,8 @@ enum { MC_TLS_TEXT = 128, MC_DEVICES_TEXT = 112 };
 int mc_boxes_transports(const char *text, const int32_t *machine, const mc_mesh_t *mesh,
                         char tls[MC_MAX_DIMS][MC_TLS_TEXT]);
 
+/* Do all of these transports use the memory of one machine, so that the receiver copies? */
+bool mc_tls_is_memory(const char *tls);
 /* UCX transports that reach any rank. */
 const char *mc_boxes_network(void);
 

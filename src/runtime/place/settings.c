@@ -12,6 +12,7 @@ static void list_texts(mc_settings_t *s, const char **list[MC_SETTINGS])
     MC_GIVEN_TABLE(X)
 #undef X
     list[n++] = &s->links_from;
+    list[n++] = &s->calibrate;
     for (int c = 0; c < MESHCOLL_COLLECTIVES; c++)
         list[n++] = &s->strategy[c];
 }
@@ -129,6 +130,7 @@ static int check_lengths(mc_settings_t *s)
         MC_GIVEN_TABLE(X)
 #undef X
             "the source of the links",
+        "MESHCOLL_CALIBRATE",
     };
     const char **list[MC_SETTINGS];
     int status = MESHCOLL_OK;
@@ -155,7 +157,8 @@ int mc_settings_read(const meshcoll_params_t *params, mc_settings_t *settings)
 #define X(field, name) .field = p.field ? p.field : given(name),
         MC_GIVEN_TABLE(X)
 #undef X
-            .hook = {p.hook, p.hook_context},
+            .calibrate = given("MESHCOLL_CALIBRATE"),
+        .hook = {p.hook, p.hook_context},
     };
     if (s.mesh && !*s.mesh)
         s.mesh = NULL; /* discovered, whatever the environment says */

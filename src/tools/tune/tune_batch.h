@@ -3,7 +3,7 @@
 #define MC_TOOLS_TUNE_BATCH_H
 
 #include "mesh/mesh.h"
-#include "tools/tune/tune_series.h"
+#include "runtime/calibrate/series.h"
 
 #include <meshcoll/meshcoll.h>
 

@@ -4,7 +4,7 @@
 #define MC_TOOLS_TUNE_FIT_H
 
 #include "mesh/link/link.h"
-#include "tools/tune/tune_series.h"
+#include "runtime/calibrate/series.h"
 
 enum { MC_TUNE_EACH = 3, MC_TUNE_SHAPES = MC_TUNE_EACH * MC_MAX_DIMS, MC_TUNE_SHAPE = 512 };
 

@@ -1,0 +1,90 @@
+#include "runtime/calibrate/fit.h"
+
+#include <math.h>
+
+/* Numbers of E12 in tenths, and ten again; those of E6 are every other one. */
+static const double e12[] = {10, 12, 15, 18, 22, 27, 33, 39, 47, 56, 68, 82, 100};
+enum { E12 = MC_COUNT(e12) - 1 };
+
+/* The nearest of the series, by ratio. */
+static double nearest(double tenths, int32_t by)
+{
+    int32_t i = 0;
+    while (i < E12 && tenths * tenths > e12[i] * e12[i + by])
+        i += by;
+    return e12[i];
+}
+
+/* In the unit in which it is printed (us, ns, …), so that its text is as short as it looks. */
+double mc_coarse(double number, int32_t steps)
+{
+    double unit = 1, decade = 10;
+    if (!(number > 0))
+        return 0;
+    while (unit < 1e12 && number * unit < 1)
+        unit *= 1e3;
+    while (number * unit >= decade && decade < 1e4)
+        decade *= 10;
+    while (number * unit * 10 < decade && decade > 1e-6)
+        decade /= 10;
+    const double tenths = nearest(number * unit / decade * 100, E12 / steps);
+    return (decade >= 100 ? tenths * (decade / 100) : tenths / (100 / decade)) / unit;
+}
+
+/* What ranks measure of times varies more than the rate of a wire. */
+static double coarse_time(double seconds)
+{
+    return mc_coarse(seconds, 6);
+}
+
+static double coarse_rate(double seconds)
+{
+    return mc_coarse(seconds, 12);
+}
+
+/* The number of lines that run at once at the speed of one. */
+static int32_t ports_of(const mc_seen_t *seen)
+{
+    const double ports = round(seen->lines * seen->alone / seen->together);
+    if (!(ports >= 1))
+        return 1;
+    return ports < seen->lines ? (int32_t)ports : seen->lines;
+}
+
+/* Where ranks share cores, the cores' time for the messages of all ranks is in each round: of a sequence it is all there
+ * is (mc_correction_t.cpu). */
+static void set_times(const mc_sight_t *sight, const mc_seen_t *seen, mc_link_t *link,
+                      mc_correction_t *correction)
+{
+    const double own = seen->round > seen->row ? seen->round - seen->row : 0;
+    if (sight->share_cores) {
+        const double cpu = seen->row / sight->ranks;
+        correction->cpu = coarse_time(cpu);
+        link->alpha = coarse_time(own > cpu ? own : cpu);
+        link->gap = 0;
+        return;
+    }
+    link->alpha = coarse_time(seen->round);
+    link->gap = coarse_time(seen->row < seen->round ? seen->row : seen->round);
+}
+
+void mc_sight_links(const mc_sight_t *sight, mc_links_t *links)
+{
+    for (int32_t d = 0; d < links->ndims; d++) {
+        const mc_seen_t *const seen = &sight->dim[d];
+        if (seen->ranks < 2)
+            continue;
+        mc_link_t *const link = &links->dim[d];
+        const int32_t ports = ports_of(seen);
+        *link = (mc_link_t){
+            .gamma = sight->gamma > 0 ? coarse_rate(sight->gamma) : link->gamma,
+            /* all lines together, which the model slows down by lines / ports, cost what was measured */
+            .beta = coarse_rate(seen->together * ports / seen->lines),
+            .ports = ports,
+            .wire = seen->own_wire ? MC_WIRE_OWN : link->wire,
+            .pulled = seen->pulled,
+            .streams = seen->streams && !seen->pulled};
+        links->correction[d] = (mc_correction_t){0};
+        set_times(sight, seen, link, &links->correction[d]);
+    }
+}

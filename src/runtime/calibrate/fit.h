@@ -1,0 +1,36 @@
+/*
+ * From what was measured of each dimension to links. Pure arithmetic. Links are rounded to coarse logarithmic steps, the
+ * series E6 and E12 of IEC 60063 (steps of 1.47 and 1.21), so that two jobs on one cluster get the same links and plan
+ * the same.
+ */
+#ifndef MC_CALIBRATE_FIT_H
+#define MC_CALIBRATE_FIT_H
+
+#include "mesh/link/link.h"
+
+/* Of a dimension, on the slowest rank. Each line runs rings: every rank sends to the next one. */
+typedef struct {
+    int32_t ranks; /* of the longest line; less than 2: nothing was measured */
+    int32_t lines; /* that cross one box side by side */
+    bool pulled, streams;
+    bool own_wire;          /* it does not share the wire of another dimension of the network */
+    double round;           /* seconds per round of short messages */
+    double row;             /* seconds per message of a sequence without dependencies */
+    double together, alone; /* seconds per byte of one line: all are active, one of each box is */
+} mc_seen_t;
+
+typedef struct {
+    mc_seen_t dim[MC_MAX_DIMS];
+    double gamma;     /* seconds per byte reduced, all ranks active; 0: not measured */
+    int32_t ranks;    /* at work meanwhile */
+    bool share_cores; /* there are more than cores */
+    int32_t rounds;   /* how often each was timed */
+} mc_sight_t;
+
+/* Sets the links of what was measured, and leaves the others. */
+void mc_sight_links(const mc_sight_t *sight, mc_links_t *links);
+
+/* The nearest number, by ratio, of a series of this many steps per decade: 6 or 12. Of numbers from 1e-20 to 1. */
+double mc_coarse(double number, int32_t steps);
+
+#endif

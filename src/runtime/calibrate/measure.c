@@ -1,0 +1,474 @@
+#include "runtime/calibrate/measure.h"
+
+#include "runtime/calibrate/lines.h"
+#include "runtime/calibrate/series.h"
+#include "runtime/element/datatype.h"
+#include "runtime/element/kernels.h"
+#include "runtime/progress/threads.h"
+
+#include <meshcoll/fault.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+    SHORT_BYTES = 8,       /* of a message */
+    ROW_MESSAGES = 32,     /* segments without dependencies on each other */
+    LEAST_BYTES = 4 << 10, /* of the first long message; each is GROWTH times the one before */
+    GROWTH = 4,
+    MOST_BYTES = 4 << 20,  /* of all blocks of a line, on a wire and in memory: */
+    MOST_MEMORY = 1 << 20, /* what a cache holds */
+    SUM_BYTES = 64 << 10,
+    MOST_REPEATS = 64,
+    FIRST_RUNS = 4 /* one connects */
+};
+
+typedef enum { SHORT, ROW, QUARTER, LONG, SUMMING, REQUESTS } request_t;
+typedef enum { S_SHORT, S_ROW, S_QUARTER, S_LONG, S_ALONE, SERIES } series_t;
+static const request_t request_of_series[SERIES] = {SHORT, ROW, QUARTER, LONG, LONG};
+
+/* One dimension, and this rank's line along it. */
+typedef struct {
+    int32_t dim, ranks, lines;
+    bool first, pulled, streams;
+    bool known;       /* its sizes were found in time */
+    meshcoll_t *line; /* NULL: it has none */
+    size_t bytes;     /* of the long message */
+    meshcoll_request_t *request[REQUESTS];
+    double cold[SERIES]; /* of first runs; 0: there was none */
+    mc_series_t series[SERIES], both;
+} dim_t;
+
+typedef struct {
+    meshcoll_t *mesh, *whole;
+    const mc_vectors_t *vectors;
+    char *buffer;
+    float *sums;
+    double began, seconds, now; /* `now`: since it began, on the slowest rank, the same on all */
+    int32_t n_dims, rounds;
+    dim_t *dim[MC_MAX_DIMS];
+    mc_series_t sum, runs;
+} measuring_t;
+
+/* Vectors of the host --------------------------------------------------------------------------- */
+
+static void *host_vector(size_t bytes)
+{
+    return calloc(1, bytes);
+}
+
+static int host_run(meshcoll_request_t *request)
+{
+    const int status = meshcoll_start(request);
+    return status ? status : meshcoll_wait(request);
+}
+
+const mc_vectors_t mc_host_vectors = {host_vector, free, host_run};
+
+/* Batches ---------------------------------------------------------------------------------------- */
+
+static bool is_late(const measuring_t *m)
+{
+    return !(m->now < m->seconds);
+}
+
+/* The most of all ranks, and the time. */
+static int settle(measuring_t *m, double mine, double *most)
+{
+    const double own[] = {mine, mc_now() - m->began};
+    double all[2] = {0};
+    const int status = meshcoll_allreduce(m->whole, own, all, 2, MESHCOLL_FLOAT64, MESHCOLL_MAX);
+    if (status)
+        return status;
+    *most = all[0];
+    m->now = all[1];
+    return MESHCOLL_OK;
+}
+
+static int run_both(meshcoll_request_t *const request[2])
+{
+    int status = MESHCOLL_OK;
+    for (int i = 0; i < 2 && !status; i++)
+        status = meshcoll_start(request[i]);
+    for (int i = 0; i < 2 && !status; i++)
+        status = meshcoll_wait(request[i]);
+    return status;
+}
+
+/* Seconds of a run of one or two requests at once: the lower quartile of this rank's runs, as others may take its core
+ * for some, and the most of all ranks. A rank without requests blocks. */
+static int batch(measuring_t *m, meshcoll_request_t *const *request, int32_t n, int32_t repeats,
+                 double *seconds)
+{
+    mc_series_t *const runs = &m->runs;
+    int status = MESHCOLL_OK;
+    runs->n = 0;
+    for (int32_t i = 0; i < repeats && n > 0 && !status; i++) {
+        const double begin = mc_now();
+        status = n == 1 ? m->vectors->run(*request) : run_both(request);
+        mc_series_keep(runs, mc_now() - begin);
+    }
+    return status ? status : settle(m, mc_series_quantile(runs, 0.25), seconds);
+}
+
+static int batch_of(measuring_t *m, const dim_t *d, series_t s, int32_t repeats, double *seconds)
+{
+    meshcoll_request_t *const request = d->request[request_of_series[s]];
+    return batch(m, &request, request && (s != S_ALONE || d->first), repeats, seconds);
+}
+
+static bool is_run(const dim_t *d, series_t s)
+{
+    return s != S_ALONE || d->lines > 1;
+}
+
+static int keep(measuring_t *m, dim_t *d, series_t s)
+{
+    double seconds;
+    const int status = batch_of(m, d, s, d->series[s].repeats, &seconds);
+    if (!status)
+        mc_series_keep(&d->series[s], seconds);
+    return status;
+}
+
+/* Sizes ------------------------------------------------------------------------------------------ */
+
+static int make_request(measuring_t *m, dim_t *d, request_t which, size_t bytes, int32_t segments)
+{
+    char strategy[64];
+    const mc_dim_t *const dim = &m->mesh->mesh.dim[d->dim];
+    const bool sums = which == SUMMING;
+    if (!d->line)
+        return MESHCOLL_OK;
+    snprintf(strategy, sizeof strategy, "%s:ring(%s) segments=%d",
+             sums ? "reduce_scatter" : "allgather", dim->name, (int)segments);
+    char *const own = m->buffer + bytes * (size_t)meshcoll_rank(d->line);
+    const meshcoll_args_t args = {.size = sizeof args,
+                                  .collective = sums ? MESHCOLL_REDUCE_SCATTER : MESHCOLL_ALLGATHER,
+                                  .in = sums ? m->buffer : own,
+                                  .out = sums ? own : m->buffer,
+                                  .count = bytes / sizeof(float),
+                                  .datatype = MESHCOLL_FLOAT32,
+                                  .op = MESHCOLL_MAX,
+                                  .strategy = strategy};
+    return meshcoll_init(d->line, &args, &d->request[which]);
+}
+
+static int32_t repeats_for(double once, double enough)
+{
+    const double repeats = once > 0 ? enough / once : MOST_REPEATS;
+    return repeats < 1 ? 1 : repeats > MOST_REPEATS ? MOST_REPEATS : (int32_t)repeats;
+}
+
+/* The first runs connect. */
+static int find_short(measuring_t *m, dim_t *d, double enough)
+{
+    double once = 0;
+    int status = make_request(m, d, SHORT, SHORT_BYTES, 1);
+    if (!status)
+        status = make_request(m, d, ROW, ROW_MESSAGES * SHORT_BYTES, ROW_MESSAGES);
+    if (!status)
+        status = batch_of(m, d, S_SHORT, FIRST_RUNS, &once);
+    d->series[S_SHORT].repeats = repeats_for(once, enough);
+    d->cold[S_SHORT] = once;
+    if (!status)
+        status = batch_of(m, d, S_ROW, FIRST_RUNS, &once);
+    d->series[S_ROW].repeats = repeats_for(once, enough);
+    d->cold[S_ROW] = once;
+    return status;
+}
+
+/* Messages grow until they take `enough` seconds. */
+static int find_long(measuring_t *m, dim_t *d, double enough)
+{
+    const bool cached = d->pulled && m->vectors == &mc_host_vectors;
+    const size_t most = (size_t)(cached ? MOST_MEMORY : MOST_BYTES) / (size_t)d->ranks;
+    double once = 0;
+    int status = MESHCOLL_OK;
+    d->bytes = most < GROWTH * LEAST_BYTES ? most / GROWTH / 16 * 16 : LEAST_BYTES;
+    status = make_request(m, d, LONG, d->bytes, 1);
+    if (!status)
+        status = batch_of(m, d, S_LONG, 1, &once);
+    do {
+        meshcoll_free(d->request[QUARTER]);
+        d->request[QUARTER] = d->request[LONG];
+        d->request[LONG] = NULL;
+        d->series[S_QUARTER].repeats = repeats_for(once, enough / GROWTH);
+        d->cold[S_QUARTER] = once;
+        d->bytes *= GROWTH;
+        if (!status)
+            status = make_request(m, d, LONG, d->bytes, 1);
+        if (!status)
+            status = batch_of(m, d, S_LONG, 1, &once);
+    } while (!status && !is_late(m) && once < enough && d->bytes * GROWTH <= most);
+    d->series[S_LONG].repeats = d->series[S_ALONE].repeats = repeats_for(once, enough);
+    d->cold[S_LONG] = once;
+    return status;
+}
+
+/* And times all once; without time for that the first runs count. */
+static int find_sizes(measuring_t *m, dim_t *d, double seconds)
+{
+    const double enough = seconds / 20;
+    int status = find_short(m, d, enough);
+    if (status || is_late(m))
+        return status;
+    status = find_long(m, d, enough);
+    for (int s = 0; s < SERIES && !status; s++) {
+        if (!is_late(m) && is_run(d, (series_t)s))
+            status = keep(m, d, (series_t)s);
+        else if (d->cold[s] > 0)
+            mc_series_keep(&d->series[s], d->cold[s]);
+    }
+    d->known = !status;
+    return status;
+}
+
+/* Rounds ----------------------------------------------------------------------------------------- */
+
+/* The processor's time, where ranks share cores as often as there are ranks to a core. */
+static double sum_seconds(const measuring_t *m)
+{
+    const size_t n = SUM_BYTES / sizeof(float);
+    const mc_kernel_t add = mc_kernel(MESHCOLL_FLOAT32, MESHCOLL_SUM);
+    struct timespec from, to;
+    add(m->sums, m->sums + n, m->sums + 2 * n, n);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &from);
+    add(m->sums, m->sums + n, m->sums + 2 * n, n);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &to);
+    return (double)(to.tv_sec - from.tv_sec) + 1e-9 * (double)(to.tv_nsec - from.tv_nsec);
+}
+
+/* In memory of a GPU: by how much a reduce-scatter is slower than an allgather of the same messages. */
+static int sum_on_device(measuring_t *m, double *seconds)
+{
+    dim_t *const d = m->dim[m->n_dims - 1];
+    meshcoll_request_t *const request = d->request[SUMMING];
+    double with = 0, without = 0;
+    int status = batch(m, &request, request ? 1 : 0, 1, &with);
+    if (!status)
+        status = batch_of(m, d, S_LONG, 1, &without);
+    *seconds =
+        (with > without ? with - without : 0) / (d->ranks - 1) / (double)d->bytes * SUM_BYTES;
+    return status;
+}
+
+static int keep_sum(measuring_t *m)
+{
+    double most = 0;
+    const int status = m->vectors == &mc_host_vectors ? settle(m, sum_seconds(m), &most)
+                       : m->dim[m->n_dims - 1]->known ? sum_on_device(m, &most)
+                                                      : MESHCOLL_OK;
+    if (!status)
+        mc_series_keep(&m->sum, most);
+    return status;
+}
+
+/* The innermost dimension of the network; NULL: all is memory. */
+static dim_t *inner_wire(const measuring_t *m)
+{
+    dim_t *inner = NULL;
+    for (int32_t i = 0; i < m->n_dims; i++)
+        inner = m->dim[i]->known && !m->dim[i]->pulled ? m->dim[i] : inner;
+    return inner;
+}
+
+/* Long messages along two dimensions at once take the longer of both times where each has a wire, and their sum where
+ * they share one. */
+static int keep_both(measuring_t *m, dim_t *d, const dim_t *inner)
+{
+    meshcoll_request_t *const request[] = {d->request[LONG], inner->request[LONG]};
+    double seconds;
+    const bool mine = request[0] && request[1];
+    const int status = batch(m, request, mine ? 2 : 0, 1, &seconds);
+    if (!status)
+        mc_series_keep(&d->both, seconds);
+    return status;
+}
+
+static int run_round(measuring_t *m)
+{
+    int status = keep_sum(m);
+    const dim_t *const inner = inner_wire(m);
+    for (int32_t i = 0; i < m->n_dims && !status; i++) {
+        dim_t *const d = m->dim[i];
+        for (int s = 0; s < SERIES && d->known && !status; s++)
+            if (is_run(d, (series_t)s))
+                status = keep(m, d, (series_t)s);
+        if (!status && d->known && !d->pulled && d != inner)
+            status = keep_both(m, d, inner);
+    }
+    return status;
+}
+
+/* As many as fit into the time. */
+static int run_rounds(measuring_t *m)
+{
+    double longest = 0;
+    int status = keep_sum(m);
+    m->rounds = 1;
+    while (!status && m->now + longest < m->seconds && m->rounds < MC_MOST_ROUNDS) {
+        const double before = m->now;
+        status = run_round(m);
+        longest = m->now - before > longest ? m->now - before : longest;
+        m->rounds++;
+    }
+    return status;
+}
+
+/* What was seen ---------------------------------------------------------------------------------- */
+
+/* Seconds per byte of the messages of a ring. Where many ranks share a port, a token bucket passes the first bytes, which
+ * a slope takes off. */
+static double slope(const dim_t *d, double quarter, double full)
+{
+    const double messages = d->ranks - 1, bytes = (double)d->bytes;
+    const double per_byte = full / messages / bytes;
+    const double other = (full - quarter) / messages / (bytes - bytes / GROWTH);
+    return other > 0 && other < per_byte * GROWTH / (GROWTH - 1) ? other : per_byte;
+}
+
+/* Seconds per message, of those that a ring sends after its first segment. */
+static double in_row(const dim_t *d, double brief, double row)
+{
+    const double messages = (d->ranks - 1) * (ROW_MESSAGES - 1);
+    return (row > brief ? row - brief : row) / messages; /* else the difference is noise */
+}
+
+/* The limit lies halfway between the longer time and the sum: both may share a core or a switch. */
+static bool has_own_wire(const measuring_t *m, const dim_t *d)
+{
+    const dim_t *const inner = inner_wire(m);
+    bool any = false; /* the innermost one has its own wire where another one does */
+    for (int32_t i = 0; i < m->n_dims && d == inner; i++)
+        any = any || (m->dim[i] != d && has_own_wire(m, m->dim[i]));
+    if (d->both.n == 0)
+        return any;
+    const double full = mc_series_median(&d->series[S_LONG]),
+                 other = mc_series_median(&inner->series[S_LONG]);
+    return mc_series_median(&d->both) < fmax(full, other) + fmin(full, other) / 2;
+}
+
+static mc_seen_t seen_of(const measuring_t *m, const dim_t *d)
+{
+    double time[SERIES];
+    for (int s = 0; s < SERIES; s++)
+        time[s] = mc_series_median(&d->series[s]);
+    mc_seen_t seen = {.ranks = d->ranks,
+                      .lines = d->lines,
+                      .pulled = d->pulled,
+                      .streams = d->streams,
+                      .own_wire = has_own_wire(m, d),
+                      .round = time[S_SHORT] / (d->ranks - 1),
+                      .row = in_row(d, time[S_SHORT], time[S_ROW]),
+                      .together = slope(d, time[S_QUARTER], time[S_LONG])};
+    /* its quarter was not timed */
+    seen.alone = d->lines > 1 ? seen.together * time[S_ALONE] / time[S_LONG] : seen.together;
+    return seen;
+}
+
+/* Rank 0's, which all take. */
+static int see(measuring_t *m, mc_sight_t *sight)
+{
+    double most = 0;
+    int status = settle(m, m->mesh->job->oversubscribed, &most); /* on some machine */
+    mc_sight_t own = {.gamma = mc_series_median(&m->sum) / SUM_BYTES,
+                      .ranks = m->mesh->mesh.size,
+                      .share_cores = most > 0,
+                      .rounds = m->rounds};
+    for (int32_t i = 0; i < m->n_dims; i++)
+        if (m->dim[i]->known)
+            own.dim[m->dim[i]->dim] = seen_of(m, m->dim[i]);
+    if (m->mesh->mesh.ragged) /* both inside a box */
+        own.dim[MC_RAGGED_FOLD] = own.dim[MC_RAGGED_GPU];
+    if (!status)
+        status = meshcoll_bcast(m->whole, &own, &own, sizeof own, MESHCOLL_UINT8, 0);
+    if (!status)
+        *sight = own;
+    return status;
+}
+
+/* Opening ---------------------------------------------------------------------------------------- */
+
+static int open_dim(measuring_t *m, int32_t dim)
+{
+    const mc_mesh_t *const mesh = &m->mesh->mesh;
+    const mc_transport_t *const t = m->mesh->transport[dim];
+    dim_t *const d = calloc(1, sizeof *d);
+    if (!d)
+        return mc_fail_memory("times");
+    m->dim[m->n_dims++] = d;
+    d->dim = dim;
+    d->ranks = mc_line_longest(mesh, dim);
+    d->lines = mc_line_count(mesh, dim);
+    d->first = mc_line_is_first(mesh, dim, m->mesh->rank);
+    d->pulled = mc_tls_is_memory(m->mesh->job->connections.tls[dim]);
+    d->streams = t && t->streams;
+    return mc_line_open(m->mesh, dim, &d->line);
+}
+
+static int open_all(measuring_t *m)
+{
+    int status = mc_line_open_whole(m->mesh, &m->whole);
+    for (int32_t d = 0; d < m->mesh->mesh.ndims && !status; d++)
+        if (mc_line_longest(&m->mesh->mesh, d) > 1)
+            status = open_dim(m, d);
+    m->buffer = status ? NULL : m->vectors->vector(MOST_BYTES);
+    m->sums = status ? NULL : calloc(3, SUM_BYTES);
+    if (!status && (!m->buffer || !m->sums))
+        status = mc_fail_memory("vectors to measure with");
+    return status;
+}
+
+static void close_all(measuring_t *m)
+{
+    for (int32_t i = m->n_dims - 1; i >= 0; i--) {
+        dim_t *const d = m->dim[i];
+        for (int r = 0; r < REQUESTS; r++)
+            meshcoll_free(d->request[r]);
+        meshcoll_destroy(d->line);
+        free(d);
+    }
+    meshcoll_destroy(m->whole);
+    if (m->buffer)
+        m->vectors->free(m->buffer);
+    free(m->sums);
+    free(m);
+}
+
+static int measure(measuring_t *m)
+{
+    dim_t *const last = m->n_dims > 0 ? m->dim[m->n_dims - 1] : NULL;
+    /* memory takes a tenth of what a wire takes, whose shapers and buffers let short bursts pass faster */
+    double parts = 0;
+    int status = MESHCOLL_OK;
+    for (int32_t i = 0; i < m->n_dims; i++)
+        parts += m->dim[i]->pulled ? 0.1 : 1;
+    for (int32_t i = 0; i < m->n_dims && !status && !is_late(m); i++)
+        status = find_sizes(m, m->dim[i], m->seconds * (m->dim[i]->pulled ? 0.1 : 1) / parts);
+    if (!status && last && last->known && m->vectors != &mc_host_vectors)
+        status = make_request(m, last, SUMMING, last->bytes, 1);
+    return status || !last ? status : run_rounds(m);
+}
+
+int mc_measure(meshcoll_t *mesh, double seconds, const mc_vectors_t *vectors, mc_sight_t *sight)
+{
+    measuring_t *const m = calloc(1, sizeof *m);
+    int status = m ? MESHCOLL_OK : mc_fail_memory("times");
+    if (m) {
+        *m = (measuring_t){.mesh = mesh, .vectors = vectors, .began = mc_now(), .seconds = seconds};
+        status = open_all(m);
+    }
+    if (!status)
+        status = measure(m);
+    if (!status)
+        status = see(m, sight);
+    if (status && !mesh->job->failure.status) /* its own; the others would wait for it */
+        (void)meshcoll_abort(mesh, meshcoll_last_error());
+    if (m)
+        close_all(m);
+    return status;
+}

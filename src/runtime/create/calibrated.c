@@ -1,0 +1,205 @@
+#include "runtime/create/calibrated.h"
+
+#include "base/system/file.h"
+#include "runtime/calibrate/measure.h"
+#include "runtime/create/tuned.h"
+#include "runtime/diagnose/explain.h"
+#include "runtime/handle/calibrated.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Where a wire is measured; in one box a tenth of it. */
+static const double default_seconds = 0.1, most_seconds = 600, one_box = 0.1;
+
+enum { MOST_TEXT = 2048 }; /* of links of all dimensions and where they are from */
+
+int mc_calibrate_read(const char *text, double *seconds)
+{
+    char *end = NULL;
+    const bool off = text && strcmp(text, "off") == 0;
+    const double given = off ? 0 : text ? mc_number_read(text, &end) : default_seconds;
+    if (text && !off && (end == text || *end || !(given > 0) || given > most_seconds))
+        return mc_fail(MESHCOLL_ERR_PARSE,
+                       "MESHCOLL_CALIBRATE: expected off, or seconds up to %g, as in \"0.5\"; got "
+                       "'%s'",
+                       most_seconds, text);
+    *seconds = given;
+    return MESHCOLL_OK;
+}
+
+/* The key ---------------------------------------------------------------------------------------- */
+
+static void add_file(const char *folder, const char *name, const char *file, mc_text_t *text)
+{
+    char path[512], line[64];
+    snprintf(path, sizeof path, "%s/%s/%s", folder, name, file);
+    mc_file_read_start(path, line, sizeof line);
+    line[strcspn(line, "\n")] = '\0';
+    mc_text_add(text, ";%s %s", name, *line ? line : "?");
+}
+
+/* Interfaces that lead to other machines, with their Mbit/s. */
+static void add_interfaces(const char *devices, mc_text_t *text)
+{
+    char name[MC_DEVICES_TEXT];
+    for (const char *at = devices; *at; at += *at == ',') {
+        const size_t n = strcspn(at, ",");
+        snprintf(name, sizeof name, "%.*s", (int)n, at);
+        add_file("/sys/class/net", name, "speed", text);
+        at += n;
+    }
+}
+
+static int is_name(const struct dirent *e)
+{
+    return e->d_name[0] != '.';
+}
+
+/* RDMA devices have no address by which ranks have met; all of them, in order. */
+static void add_rdma(mc_text_t *text)
+{
+    struct dirent **list;
+    const int n = scandir("/sys/class/infiniband", &list, is_name, alphasort);
+    for (int i = 0; i < n; i++) {
+        add_file("/sys/class/infiniband", list[i]->d_name, "ports/1/rate", text);
+        free(list[i]);
+    }
+    if (n >= 0)
+        free(list);
+}
+
+/* What links depend on: machines, their processors and number, transports, interfaces and their speeds, extents. */
+static char *key_of(const mc_cluster_t *cluster, const char *devices)
+{
+    enum { ROOM = MC_CLUSTER_TEXT + MC_MAX_DIMS * MC_TLS_TEXT + MC_KEPT_BYTES / 16 };
+    char *const key = malloc(ROOM);
+    if (!key)
+        return NULL;
+    mc_text_t text = mc_text(key, ROOM);
+    mc_cluster_print(cluster, &text);
+    if (cluster->machines > 1) {
+        add_interfaces(devices, &text);
+        add_rdma(&text);
+    }
+    return key;
+}
+
+/* Looking up ------------------------------------------------------------------------------------- */
+
+static bool is_wanted(const mc_settings_t *s)
+{
+    double seconds = 0; /* errors in the settings are left to the creation to report */
+    return !s->links && !mc_calibrate_read(s->calibrate, &seconds) && seconds > 0;
+}
+
+size_t mc_calibrated_most(const mc_settings_t *settings)
+{
+    return is_wanted(settings) ? MOST_TEXT : 0;
+}
+
+/* Not of this mesh, or more than this version measures: the links are measured anew. */
+static bool is_right(const char *links, const mc_mesh_t *mesh)
+{
+    mc_links_t parsed;
+    if (strlen(links) + sizeof MC_CALIBRATED_FROM > MOST_TEXT ||
+        mc_links_parse(links, mesh, &parsed))
+        return false;
+    const bool plain = !parsed.measured;
+    mc_links_free(&parsed);
+    return plain;
+}
+
+int mc_calibrated_use(mc_settings_t *settings, const mc_place_t *place, int32_t size,
+                      const char *devices, char **key)
+{
+    mc_cluster_t cluster;
+    int status = MESHCOLL_OK;
+    if (!is_wanted(settings) || size == 1 || mc_cluster_find(settings, place, size, &cluster))
+        return MESHCOLL_OK;
+    *key = key_of(&cluster, devices);
+    char *const links = *key ? mc_kept_read(MC_KEPT_LINKS, *key) : NULL;
+    if (links && is_right(links, &cluster.mesh))
+        status = mc_settings_set_links(settings, links, MC_CALIBRATED_FROM);
+    free(links);
+    return status;
+}
+
+/* Measuring -------------------------------------------------------------------------------------- */
+
+static bool is_one_box(const meshcoll_t *h)
+{
+    int32_t r = 0;
+    while (r < h->mesh.size && h->machine[r] == h->machine[0])
+        r++;
+    return r == h->mesh.size;
+}
+
+static bool any_seen(const mc_sight_t *sight)
+{
+    int32_t d = 0;
+    while (d < MC_MAX_DIMS && sight->dim[d].ranks == 0)
+        d++;
+    return d < MC_MAX_DIMS;
+}
+
+static bool is_calibrated(const mc_settings_t *s)
+{
+    return s->links_from && strcmp(s->links_from, MC_CALIBRATED_FROM) == 0;
+}
+
+static int keep(mc_making_t *m, const mc_links_t *links)
+{
+    mc_job_t *const job = m->handle->job;
+    job->calibrated = calloc(1, sizeof *job->calibrated);
+    if (!job->calibrated)
+        return mc_fail_memory("calibrated links");
+    job->calibrated->links = *links;
+    job->calibrated->key = m->key;
+    m->key = NULL;
+    return MESHCOLL_OK;
+}
+
+/* Whether they were found or are measured now, further meshes of the job have them. */
+int mc_calibrate(mc_making_t *m)
+{
+    char text[MOST_TEXT];
+    mc_sight_t sight;
+    meshcoll_t *const h = m->handle;
+    if (m->calibrate == 0 || h->mesh.size == 1 || !m->creation->tuned)
+        return MESHCOLL_OK;
+    if (m->settings.links)
+        return is_calibrated(&m->settings) ? keep(m, &h->links) : MESHCOLL_OK;
+    const double seconds = is_one_box(h) ? one_box * m->calibrate : m->calibrate;
+    int status = mc_measure(h, seconds, &mc_host_vectors, &sight);
+    if (status)
+        return status;
+    if (!any_seen(&sight))
+        return MESHCOLL_OK; /* the time was too short */
+    mc_sight_links(&sight, &h->links);
+    mc_text_t printed = mc_text(text, sizeof text);
+    mc_links_print(&h->links, &h->mesh, &printed);
+    status = mc_explain_links(h, text, MC_CALIBRATED_FROM);
+    if (!status)
+        status = keep(m, &h->links);
+    if (!status && h->job->calibrated->key)
+        (void)mc_kept_write(MC_KEPT_LINKS, h->job->calibrated->key, text);
+    return status;
+}
+
+void mc_calibrated_share(meshcoll_t *h)
+{
+    const mc_calibrated_t *const c = h->job->calibrated;
+    for (int32_t d = 0; c && d < h->mesh.ndims; d++) {
+        const char *const name = h->mesh.dim[d].name;
+        const int32_t of = mc_mesh_find(&h->job->mesh, name, strlen(name));
+        if (of < 0)
+            continue;
+        h->links.dim[d] = c->links.dim[of];
+        h->links.correction[d] = c->links.correction[of];
+        if (h->links.dim[d].wire > 0)
+            h->links.dim[d].wire = 0;
+    }
+}

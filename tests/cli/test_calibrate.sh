@@ -1,0 +1,117 @@
+#!/usr/bin/env bash
+# Links that are measured when a mesh is created: measured once, kept for the next job, and taken again if they are right;
+# what wins over them; and what happens to ranks that are killed or stopped meanwhile.
+. "$(dirname "$0")/lib.sh"
+
+build=$(cd "${MESHCOLL_BUILD_DIR:-build/test}" && pwd)
+job=$build/tests/status/job
+unset MESHCOLL_MESH MESHCOLL_LINKS MESHCOLL_TRANSPORTS
+export MESHCOLL_TUNE_FILE=$scratch/none.json XDG_CACHE_HOME=$scratch/cache
+export MESHCOLL_CALIBRATE=5 # half a second in one box: enough on cores that are busy
+
+# created [VARIABLE=VALUE …]: makes a mesh of 2 ranks; leaves what it says of its links in $links.
+created() {
+    rm -f "$scratch/explained"
+    env "$@" MESHCOLL_EXPLAIN="$scratch/explained" "$MESHCOLL" run -n 2 "$program" >"$scratch/out" 2>"$scratch/err" ||
+        fail "$*: exit status $?: $(cat "$scratch/err")"
+    links=$(sed -n 's/^links: //p' "$scratch/explained")
+}
+
+# kept: the files that are there
+kept() {
+    find "$scratch/cache" -type f 2>/dev/null | sort
+}
+
+program=$build/examples/allreduce
+if [ ! -x "$program" ] || [ ! -x "$job" ]; then
+    echo "skipped: built without examples or tests"
+    exit 77
+fi
+
+# Measured, and kept for the next one, which takes the same.
+number='[0-9.]+[a-zA-Z]*'
+created
+first=$links
+[[ $links =~ ^gpu=alpha:$number\;(gap:$number\;)?beta:[0-9.]+[a-zA-Z/]+\;gamma:[0-9.]+[a-zA-Z/]+\;(cpu:$number\;)?ports:1\;pulled:yes,\ calibrated\ when\ a\ mesh\ was\ created\ here$ ]] ||
+    fail "strange links: $links"
+[ "$(kept | wc -l)" -eq 1 ] || fail "expected one file, found: $(kept)"
+file=$(kept)
+sed -n 2p "$file" | grep -q "^gpu=2 on 1 machine with .* of .*, gpu=shm$" || fail "strange key: $(cat "$file")"
+before=$(stat -c '%y %i' "$file")
+created
+[ "$links" = "$first" ] || fail "the second mesh has $links, the first had $first"
+[ "$(stat -c '%y %i' "$file")" = "$before" ] || fail "they were measured again"
+
+# What a file says is taken only if it is whole.
+sed -i '3s/alpha:[^;]*/alpha:1s/' "$file"
+created
+[[ $links == gpu=alpha:*"calibrated when a mesh was created here" && $links != *alpha:1s* ]] || fail "a changed file: $links"
+[ "$(stat -c '%y %i' "$file")" != "$before" ] || fail "a changed file was not replaced"
+: >"$file"
+created
+[ -s "$file" ] || fail "an empty file was not replaced"
+
+# Another mesh of the same ranks has its own.
+created MESHCOLL_MESH=box=2
+[[ $links == box=alpha:*calibrated* ]] || fail "strange links of box=2: $links"
+[ "$(kept | wc -l)" -eq 2 ] || fail "expected two files, found: $(kept)"
+
+# A folder that cannot be written is no error.
+created XDG_CACHE_HOME=/proc/none
+[[ $links == *calibrated* ]] || fail "without a folder: $links"
+created -u HOME XDG_CACHE_HOME=
+[[ $links == *calibrated* ]] || fail "without a home: $links"
+
+# What wins over them, and off.
+created MESHCOLL_CALIBRATE=off
+[ "$links" = "the preset generic, which is the default" ] || fail "off: $links"
+created MESHCOLL_LINKS=uniform
+[[ $links == "uniform, given by MESHCOLL_LINKS" ]] || fail "MESHCOLL_LINKS: $links"
+key=$(sed -n 2p "$file")
+printf '{"version": 1, "clusters": {"%s": {"links": "gpu=alpha:7us;beta:1GB/s;gamma:0;ports:1;pulled:yes"}}}' "$key" >"$scratch/tuned.json"
+created MESHCOLL_TUNE_FILE="$scratch/tuned.json"
+[[ $links == "measured by meshcoll tune, in $scratch/tuned.json" ]] || fail "a file of tune: $links"
+if env MESHCOLL_CALIBRATE=soon "$MESHCOLL" run -n 2 "$program" >"$scratch/out" 2>"$scratch/err"; then
+    fail "MESHCOLL_CALIBRATE=soon was taken"
+fi
+grep -q "MESHCOLL_CALIBRATE: expected off, or seconds up to 600" "$scratch/err" || fail "strange: $(cat "$scratch/err")"
+
+# Two jobs at once; with checks, and with a limit of time.
+rm -rf "$XDG_CACHE_HOME"
+"$MESHCOLL" run -n 2 "$program" >"$scratch/one" 2>&1 &
+created MESHCOLL_CHECK=1 MESHCOLL_TIMEOUT=30
+wait $! || fail "one of two at once: $(cat "$scratch/one")"
+[ "$(kept | wc -l)" -eq 1 ] || fail "expected one file, found: $(kept)"
+
+# A rank that is killed, or stopped, while all measure is named as in any call. One box takes a tenth of the seconds.
+rm -rf "$XDG_CACHE_HOME"
+port=$((20000 + $$ % 10000))
+start() { # start [VARIABLE=VALUE …]: four ranks that measure for long; leaves their processes in ${pid[@]}
+    pid=()
+    for rank in 0 1 2 3; do
+        env "$@" MESHCOLL_CALIBRATE=400 RANK=$rank WORLD_SIZE=4 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port MESHCOLL_SECRET=0123456789abcdef0123456789abcdef \
+            "$job" >"$scratch/out.$rank" 2>"$scratch/err.$rank" &
+        pid+=($!)
+    done
+    port=$((port + 1))
+    sleep 1.5
+}
+named() { # named TEXT: the other ranks end with an error, and say TEXT
+    local rank begin=$SECONDS
+    for rank in 0 1 3; do
+        if wait "${pid[rank]}"; then fail "rank $rank has made a mesh"; fi
+        grep -q "$1" "$scratch/err.$rank" || fail "rank $rank: expected '$1' in: $(cat "$scratch/err.$rank")"
+    done
+    [ $((SECONDS - begin)) -lt 15 ] || fail "it took $((SECONDS - begin)) s"
+}
+start
+kill -9 "${pid[2]}"
+named "rank 2"
+wait "${pid[2]}" 2>/dev/null
+start MESHCOLL_TIMEOUT=2
+kill -STOP "${pid[2]}"
+named "rank 2"
+kill -9 "${pid[2]}"
+wait "${pid[2]}" 2>/dev/null
+[ -z "$(kept)" ] || fail "half a measurement was kept: $(kept)"
+finish
