@@ -578,14 +578,14 @@ Test(blame, of_more_meshes_than_a_record_has)
     cr_assert_eq(mc_waits_open(&job), MESHCOLL_OK);
     for (uint32_t i = 0; i < MESHES; i++) {
         mesh[i].job = &job;
-        mesh[i].creation = mesh[i].context = i;
+        mesh[i].context = (mc_context_t){.number = i, .creation = i};
         mc_job_add(&mesh[i]);
     }
     cr_expect(has_mesh(&job, &mesh[MC_WAITS_MESHES - 1]));
     cr_expect_not(has_mesh(&job, &mesh[MESHES - 1]));
     for (int i = 0; i < 2; i++) {
         mc_waits_leave(&mesh[i]);
-        mesh[i].state = MC_MESH_CLOSED;
+        mesh[i].entry.state = MC_MESH_CLOSED;
         cr_expect_not(has_mesh(&job, &mesh[i]));
     }
     for (int i = 2; i < MESHES; i++)

@@ -109,7 +109,7 @@ Test(calls, what_serves_a_call_is_each_ranks_own)
             expect_sum(r, i, COUNT);
         kept[r] = rank[r]->cache.n;
         agree = agree && kept[r] == kept[0];
-        cr_expect_eq(rank[r]->n_calls, rank[0]->n_calls);
+        cr_expect_eq(rank[r]->calls.n, rank[0]->calls.n);
     }
     cr_expect_eq(kept[0], 1);
     cr_expect_eq(kept[1], AT_ONCE);
@@ -187,7 +187,7 @@ Test(calls, made_again_are_known)
         for (size_t count = 1; count <= 3; count++)
             sum_all(4 * (int)count, count, n % 2);
         for (int r = 0; r < RANKS; r++)
-            cr_expect_eq(rank[r]->n_calls, rank[0]->n_calls);
+            cr_expect_eq(rank[r]->calls.n, rank[0]->calls.n);
     }
     int known = 0;
     for (int r = 0; r < RANKS; r++)
@@ -359,7 +359,7 @@ Test(calls, and_persistent_requests_mix)
 Test(calls, numbers_have_halves)
 {
     const uint32_t half = 1u << (MC_TAG_OPERATION_BITS - 1);
-    meshcoll_t h = {.n_calls = half - 1, .n_persistent = half - 2};
+    meshcoll_t h = {.calls = {.n = half - 1, .n_persistent = half - 2}};
     for (int i = 0; i < 4; i++) {
         const uint32_t call = mc_next_call(&h), persistent_one = mc_next_persistent(&h);
         cr_expect_lt(call, half);
@@ -446,8 +446,8 @@ Test(calls, refused_on_one_rank_take_their_numbers)
             cr_assert_eq(refused_call(what, r, r == 1), r == 1 ? MESHCOLL_ERR_INVALID_ARG : 0,
                          "case %d, rank %d: %s", what, r, meshcoll_last_error());
         for (int r = 0; r < RANKS; r++) {
-            cr_assert_eq(rank[r]->n_calls, rank[0]->n_calls, "case %d", what);
-            cr_assert_eq(rank[r]->n_persistent, rank[0]->n_persistent, "case %d", what);
+            cr_assert_eq(rank[r]->calls.n, rank[0]->calls.n, "case %d", what);
+            cr_assert_eq(rank[r]->calls.n_persistent, rank[0]->calls.n_persistent, "case %d", what);
         }
         for (int r = 0; r < RANKS; r++)
             q[r][0] = begin(r, 0, COUNT);

@@ -110,11 +110,11 @@ Test(differ, knows_the_last_calls)
     const uint32_t digest = (uint16_t)mc_run_of(request[0])->executor.digest;
     cr_expect_eq(made(0), digest);
     cr_expect_eq(made(1), 0u);
-    rank[0]->n_calls += MC_MADE_CALLS - 1;
+    rank[0]->calls.n += MC_MADE_CALLS - 1;
     cr_expect_eq(made(0), digest);
-    rank[0]->n_calls++;
+    rank[0]->calls.n++;
     cr_expect_eq(made(0), 0u, "too long ago");
-    rank[0]->n_calls += MC_TAG_CALLS - MC_MADE_CALLS;
+    rank[0]->calls.n += MC_TAG_CALLS - MC_MADE_CALLS;
     cr_expect_eq(made(0), 0u, "numbers came round");
     end();
 }

@@ -11,7 +11,7 @@ static uint32_t digest_of(const meshcoll_t *h, const meshcoll_args_t *a)
 Test(digest, tells_datatypes_and_operations)
 {
     static bool seen[1 << MC_TAG_DIGEST_BITS];
-    const meshcoll_t h = {.creation = 7};
+    const meshcoll_t h = {.context.creation = 7};
     for (int type = 0; type < MESHCOLL_DATATYPES; type++)
         for (int op = 0; op <= MESHCOLL_OPS; op++) {
             const meshcoll_args_t a = {.collective = MESHCOLL_ALLREDUCE,
@@ -26,7 +26,7 @@ Test(digest, tells_datatypes_and_operations)
 Test(digest, tells_roots)
 {
     enum { ROOTS = 1 << 12 };
-    const meshcoll_t h = {.creation = 1};
+    const meshcoll_t h = {.context.creation = 1};
     meshcoll_args_t a = {.collective = MESHCOLL_BCAST}, b = a;
     for (int r = 1; r < ROOTS; r++) {
         b.root = r;
@@ -39,7 +39,7 @@ Test(digest, tells_roots)
 
 Test(digest, tells_collectives_barriers_and_creations)
 {
-    const meshcoll_t h = {.creation = 1}, next = {.creation = 2};
+    const meshcoll_t h = {.context.creation = 1}, next = {.context.creation = 2};
     meshcoll_args_t a = {.datatype = MESHCOLL_INT32}, b = a;
     for (int c = 0; c < MESHCOLL_COLLECTIVES; c++)
         for (int d = 0; d < c; d++) {

@@ -69,7 +69,7 @@ Test(leads, two_epochs_start_alone)
     for (int n = 0; n < TURNS; n++)
         turn();
     cr_expect_eq(n_pending(rank[0]), CALLS - 2 * epoch);
-    cr_expect(rank[0]->lead.blocked);
+    cr_expect(rank[0]->leads.calls.blocked);
     for (int r = 1; r < RANKS; r++)
         for (int i = 0; i < epoch; i++)
             begin(r, i);
@@ -87,7 +87,7 @@ Test(leads, two_epochs_start_alone)
             begin(r, i);
     finish(CALLS);
     for (int r = 0; r < RANKS; r++)
-        cr_expect_eq(rank[r]->lead.epoch, rank[0]->lead.epoch);
+        cr_expect_eq(rank[r]->leads.calls.epoch, rank[0]->leads.calls.epoch);
     world_close();
 }
 
@@ -128,7 +128,7 @@ Test(leads, persistent_requests_count_for_themselves)
             cr_expect_geq(mc_persistent_of(p[r][i])->lead->epoch, 3u);
             meshcoll_free(p[r][i]); /* its barrier may still run */
         }
-    cr_expect_eq(rank[0]->lead.epoch, 0u);
+    cr_expect_eq(rank[0]->leads.calls.epoch, 0u);
     world_close();
 }
 
@@ -151,7 +151,7 @@ Test(leads, one_rank_never_waits)
     cr_assert_eq(mc_inproc_create("gpu=1", NULL, &h), MESHCOLL_OK);
     for (int i = 0; i < CALLS; i++)
         cr_assert_eq(meshcoll_bcast(h, data[0], data[1], COUNT, MESHCOLL_FLOAT32, 0), MESHCOLL_OK);
-    cr_expect_eq(h->lead.epoch, 0u);
+    cr_expect_eq(h->leads.calls.epoch, 0u);
     meshcoll_destroy(h);
 }
 

@@ -56,7 +56,7 @@ static int compare(meshcoll_t *h, const mc_call_args_t *asked, const mc_ranked_t
                                    .on_device = true,
                                    .window = w ? w->number + 1u : 0,
                                    .window_at = w ? 2 * at + in_place : 0};
-    return h->hooks.compare_now(h, &call, asked->number.check);
+    return h->hooks->compare_now(h, &call, asked->number.check);
 }
 
 static int choose(meshcoll_t *h, const mc_call_args_t *asked, mc_ranked_t *choice)
@@ -64,7 +64,7 @@ static int choose(meshcoll_t *h, const mc_call_args_t *asked, mc_ranked_t *choic
     const int status = mc_cache_choose(h, &asked->args, false, choice);
     if (status)
         return mc_call_refused(h, &(mc_refused_t){asked->number, false, true}, status);
-    return h->hooks.compare_now ? compare(h, asked, choice) : MESHCOLL_OK;
+    return h->hooks->compare_now ? compare(h, asked, choice) : MESHCOLL_OK;
 }
 
 /* Do all ranks find the same? Then the call is refused, and the mesh goes on. */
@@ -106,7 +106,7 @@ static int prepare(meshcoll_t *h, const mc_call_args_t *asked, const mc_pointer_
 /* Among the calls of which ranks tell each other that they made the same. What its kernels send bounds its lead. */
 static void count(meshcoll_t *h, const mc_call_args_t *asked, uint32_t digest)
 {
-    if (!h->checks)
+    if (!h->hooks->compare)
         mc_lead_count_call(h, 0, asked->number.own, digest, NULL);
 }
 
@@ -142,7 +142,7 @@ static int launch(meshcoll_t *h, mc_gpu_program_t *program, const mc_gpu_place_t
 
 static int check_place(const meshcoll_t *h, const char *function)
 {
-    if (h->group_open)
+    if (mc_group_is_open(h))
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                        "%s: a group is open on this mesh, and collects calls on host memory only: "
                        "end it first",
@@ -171,7 +171,7 @@ int mc_gpu_enqueue(meshcoll_t *h, const meshcoll_args_t *given, void *stream)
         return mc_call_refused(h, &refused, status);
     if (asked.args.count == 0) {
         count(h, &asked, mc_digest_of(h, &asked.args, false));
-        return h->checks ? choose(h, &asked, &choice) : MESHCOLL_OK;
+        return h->hooks->compare_now ? choose(h, &asked, &choice) : MESHCOLL_OK;
     }
     status = prepare(h, &asked, &memory.buffer, false, &choice, &program);
     if (status)

@@ -53,7 +53,7 @@ static int check_arguments(const meshcoll_t *h, const memory_t *m, const void *r
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                        "meshcoll_register: expected a buffer of at least one byte, got %zu at %p",
                        m->bytes, m->buffer);
-    if (h->group_open)
+    if (mc_group_is_open(h))
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                        "meshcoll_register: a group is open on this mesh: end it first");
     const int status = check_kind(&m->pointer);

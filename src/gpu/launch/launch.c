@@ -121,8 +121,8 @@ static int launch_captured(meshcoll_t *h, mc_gpu_program_t *p, const mc_gpu_plac
     const int status = launch_program(h, p, at);
     p->captured = p->captured || !status;
     h->gpu->captured = h->gpu->captured || !status;
-    if (h->hooks.took && !status)
-        h->hooks.took(h, at->record, -1);
+    if (h->hooks->took && !status)
+        h->hooks->took(h, at->record, -1);
     return status;
 }
 
@@ -139,7 +139,7 @@ static int launch_now(meshcoll_t *h, mc_gpu_program_t *p, const mc_gpu_place_t *
     if (status)
         return status;
     mc_gpu_timed_t *const timed =
-        h->hooks.took ? mc_gpu_times_begin(h, at->record, at->stream) : NULL;
+        h->hooks->took ? mc_gpu_times_begin(h, at->record, at->stream) : NULL;
     status = launch_program(h, p, at);
     if (!status && p->schedule)
         status = mc_proxy_launch(gpu->end, p->schedule, digest_of(p, at));

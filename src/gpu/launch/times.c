@@ -33,7 +33,7 @@ static void collect(const meshcoll_t *h)
         if (h->job->failure.status || result ||
             cuda->event_elapsed(&milliseconds, t->begin, t->end))
             milliseconds = -1;
-        h->hooks.took(h, t->call, milliseconds < 0 ? -1 : (double)milliseconds * 1e-3);
+        h->hooks->took(h, t->call, milliseconds < 0 ? -1 : (double)milliseconds * 1e-3);
         times->first = (times->first + 1) % MC_GPU_TIMED;
     }
 }
@@ -51,14 +51,14 @@ int mc_gpu_record(meshcoll_t *h, const meshcoll_args_t *a, const mc_ranked_t *ch
                   const mc_gpu_program_t *p, struct mc_call **call)
 {
     *call = NULL;
-    if (!h->hooks.on_gpu)
+    if (!h->hooks->on_gpu)
         return MESHCOLL_OK;
     if (!h->gpu->times)
         h->gpu->times = calloc(1, sizeof *h->gpu->times);
     if (!h->gpu->times)
         return mc_fail_memory("times of launches");
     const mc_on_gpu_t gpu = how(p);
-    return h->hooks.on_gpu(h, a, &choice->strategy, &gpu, call);
+    return h->hooks->on_gpu(h, a, &choice->strategy, &gpu, call);
 }
 
 /* Launches ---------------------------------------------------------------------------------------- */
@@ -79,7 +79,7 @@ mc_gpu_timed_t *mc_gpu_times_begin(const meshcoll_t *h, struct mc_call *call, mc
     collect(h);
     mc_gpu_timed_t *const t = &times->launch[(times->first + times->n) % MC_GPU_TIMED];
     if (!call || times->n == MC_GPU_TIMED || !begin(t, stream)) {
-        h->hooks.took(h, call, -1);
+        h->hooks->took(h, call, -1);
         return NULL;
     }
     t->call = call;
@@ -89,7 +89,7 @@ mc_gpu_timed_t *mc_gpu_times_begin(const meshcoll_t *h, struct mc_call *call, mc
 void mc_gpu_times_end(const meshcoll_t *h, mc_gpu_timed_t *t, mc_cu_stream_t stream)
 {
     if (mc_cuda()->event_record(t->end, stream))
-        h->hooks.took(h, t->call, -1);
+        h->hooks->took(h, t->call, -1);
     else
         h->gpu->times->n++;
 }

@@ -243,7 +243,7 @@ static int make_route(mc_proxy_end_t *end, int32_t rank, bool receives)
 {
     const meshcoll_t *const h = end->mesh;
     const mc_job_t *const job = h->job;
-    const uint64_t context = mc_tag_context(h->context);
+    const uint64_t context = mc_tag_context(h->context.number);
     mc_route_params_t params = {.receives = receives,
                                 .parts = end->direct || end->is_direct[rank],
                                 .blocks = end->blocks,

@@ -83,7 +83,7 @@ static int take_ranks(const meshcoll_t *mesh, const int32_t *member, meshcoll_t 
     int32_t *const job_rank = malloc((size_t)h->mesh.size * sizeof *job_rank);
     for (int32_t r = 0; job_rank && r < h->mesh.size; r++)
         job_rank[r] = mc_job_rank(mesh, member[r]);
-    return mc_handle_seat(h, job_rank);
+    return mc_ranks_set(h, job_rank);
 }
 
 /* A mesh of these ranks; `own` is this one's place among them. */
@@ -102,7 +102,7 @@ static int open_part(meshcoll_t *mesh, const mc_mesh_t *part, const int32_t *mem
         mc_handle_free(h);
         return status;
     }
-    h->context = context;
+    h->context.number = context;
     h->timeout_ms = mesh->timeout_ms;
     mc_job_lock(mesh->job);
     mc_job_add(h);
@@ -138,8 +138,8 @@ static int open_line(meshcoll_t *mesh, int32_t dim, const int32_t *member, int32
     (*line)->links.dim[0].wire = 0;
     (*line)->links.correction[0] = mesh->links.correction[dim];
     /* they share the ports of a box */
-    (*line)->concurrent = mc_line_count(&mesh->mesh, dim);
-    (*line)->window = mc_handle_pacing(mesh).window;
+    (*line)->share.concurrent = mc_line_count(&mesh->mesh, dim);
+    (*line)->share.window = mc_handle_pacing(mesh).window;
     return MESHCOLL_OK;
 }
 

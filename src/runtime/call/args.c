@@ -201,12 +201,12 @@ int mc_args_own_counts(meshcoll_t *h, const meshcoll_args_t *args, mc_operands_t
 {
     if (!args->counts_at_root || args->counts)
         return MESHCOLL_OK;
-    if (!h->own_counts)
-        h->own_counts = calloc((size_t)h->mesh.size, sizeof *h->own_counts);
-    if (!h->own_counts)
+    if (!h->calls.own_counts)
+        h->calls.own_counts = calloc((size_t)h->mesh.size, sizeof *h->calls.own_counts);
+    if (!h->calls.own_counts)
         return mc_fail_memory("counts of blocks");
-    h->own_counts[own_rank(h)] = args->count - 1;
-    operands->in_counts = operands->out_counts = h->own_counts;
+    h->calls.own_counts[own_rank(h)] = args->count - 1;
+    operands->in_counts = operands->out_counts = h->calls.own_counts;
     return MESHCOLL_OK;
 }
 

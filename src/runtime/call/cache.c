@@ -20,18 +20,18 @@ mc_workspace_t *mc_fresh_memory(void)
 void mc_return_memory(meshcoll_t *h, mc_workspace_t *workspace)
 {
     workspace->next = NULL;
-    if (h->spare)
-        h->last_spare->next = workspace;
+    if (h->memory.first)
+        h->memory.last->next = workspace;
     else
-        h->spare = workspace;
-    h->last_spare = workspace;
+        h->memory.first = workspace;
+    h->memory.last = workspace;
 }
 
 void mc_cache_free_memory(meshcoll_t *h)
 {
-    while (h->spare) {
-        mc_workspace_t *const w = h->spare;
-        h->spare = w->next;
+    while (h->memory.first) {
+        mc_workspace_t *const w = h->memory.first;
+        h->memory.first = w->next;
         mc_workspace_free(w);
         free(w);
     }
@@ -401,7 +401,7 @@ int mc_cache_bind(mc_run_t *r, const meshcoll_args_t *a, const mc_forwarded_t *f
     if (!r->workspace)
         return MESHCOLL_ERR_NO_MEMORY;
     if (r->watch)
-        h->hooks.binds(r, a);
+        h->hooks->binds(r, a);
     return mc_run_bind(r, &operands);
 }
 

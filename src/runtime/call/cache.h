@@ -145,10 +145,10 @@ static inline void mc_cache_take(meshcoll_t *h, mc_cached_t *c, uint32_t number)
 mc_workspace_t *mc_fresh_memory(void);
 static inline mc_workspace_t *mc_take_memory(meshcoll_t *h)
 {
-    mc_workspace_t *const w = h->spare;
+    mc_workspace_t *const w = h->memory.first;
     if (!w)
         return mc_fresh_memory();
-    h->spare = w->next;
+    h->memory.first = w->next;
     return w;
 }
 void mc_return_memory(meshcoll_t *h, mc_workspace_t *workspace);

@@ -48,7 +48,7 @@ static int run_anew(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier
     int status = enter(h, given, true, &asked, &memory);
     if (status)
         return status;
-    if (asked.args.count == 0 && !h->checks) {
+    if (asked.args.count == 0 && !h->hooks->compare) {
         mc_lead_count_call(h, MC_LEAD_LEAST, asked.number.own,
                            mc_digest_of(h, &asked.args, is_barrier), NULL);
         return MESHCOLL_OK;
@@ -84,7 +84,7 @@ __attribute__((noinline)) static int run_special(meshcoll_t *h, const meshcoll_a
 {
     if (mc_callback_check("a blocking call"))
         return refuse_in_callback(h, given);
-    return h->group_open ? mc_group_add(h, given, is_barrier) : run_now(h, given, is_barrier);
+    return mc_group_is_open(h) ? mc_group_add(h, given, is_barrier) : run_now(h, given, is_barrier);
 }
 
 static inline int run(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier)
@@ -96,7 +96,7 @@ static int begin(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier,
                  meshcoll_request_t **request)
 {
     mc_call_args_t asked = {.is_barrier = is_barrier, .given = given};
-    if (h->group_open) {
+    if (mc_group_is_open(h)) {
         /* the call completes at the group's end */
         *request = NULL;
         return mc_group_add(h, given, is_barrier);
@@ -123,7 +123,8 @@ static int init_checked(meshcoll_t *h, const mc_call_args_t *asked, meshcoll_req
 /* Numbers wrap; two requests with one number would take each other's messages. */
 static int check_number(const meshcoll_t *h, uint32_t number)
 {
-    const mc_list_node_t *n = h->n_persistent > MC_PERSISTENT_NUMBERS ? h->requests.first : NULL;
+    const mc_list_node_t *n =
+        h->calls.n_persistent > MC_PERSISTENT_NUMBERS ? h->requests.first : NULL;
     while (n && !(mc_request_of_mesh(n)->persistent && mc_request_of_mesh(n)->number == number))
         n = n->next;
     return n ? mc_fail(
@@ -185,7 +186,7 @@ static int refuse(meshcoll_t *h, bool is_persistent, bool exchanges, int status)
         return status;
     mc_lock(h);
     const mc_numbers_t number = mc_take_numbers(h, is_persistent, exchanges);
-    if (h->group_open && !is_persistent)
+    if (mc_group_is_open(h) && !is_persistent)
         status = mc_group_refuse(h, number.own, status);
     else
         status = mc_call_refused(h, &(mc_refused_t){number, is_persistent, false}, status);
@@ -243,7 +244,7 @@ int mc_init(meshcoll_t *h, const meshcoll_args_t *given, meshcoll_request_t **re
  * its strategy even where one is forced for allreduce. */
 static meshcoll_args_t barrier_of(meshcoll_t *h)
 {
-    int32_t *const arrived = h ? &h->arrived : NULL;
+    int32_t *const arrived = h ? &h->calls.arrived : NULL;
     return (meshcoll_args_t){.size = sizeof(meshcoll_args_t),
                              .collective = MESHCOLL_ALLREDUCE,
                              .in = arrived,

@@ -44,6 +44,7 @@ int mc_call_persist(meshcoll_t *h, const mc_call_args_t *asked, const mc_request
 
 /* Groups (group.c). */
 
+bool mc_group_is_open(const meshcoll_t *h);
 /* Adds a call to the open group, and checks its arguments. */
 int mc_group_add(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier);
 /* A call of the group was refused with `status`, which it returns: the group's end then starts none. */

@@ -31,6 +31,7 @@ typedef struct {
 typedef struct mc_group {
     mc_member_t *member;
     uint32_t n, capacity;
+    bool open;
     int failed; /* the first status of a refused call */
     /* the started requests, and the first member of each */
     meshcoll_request_t **request;
@@ -43,7 +44,7 @@ typedef struct mc_group {
 
 static int open_group(meshcoll_t *h)
 {
-    if (h->group_open)
+    if (mc_group_is_open(h))
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                        "meshcoll_group_begin: a group is open on this mesh already, and groups do "
                        "not nest: end it first");
@@ -51,9 +52,9 @@ static int open_group(meshcoll_t *h)
         return mc_fail_memory("a group");
     h->group->n = 0;
     h->group->failed = MESHCOLL_OK;
-    if (h->hooks.group_opened)
-        h->group->number = h->hooks.group_opened(h);
-    h->group_open = true;
+    if (h->hooks->group_opened)
+        h->group->number = h->hooks->group_opened(h);
+    h->group->open = true;
     h->n_restricted++;
     return MESHCOLL_OK;
 }
@@ -65,6 +66,11 @@ int meshcoll_group_begin(meshcoll_t *mesh)
     mc_lock(mesh);
     const int status = open_group(mesh);
     return mc_leave(mesh, status);
+}
+
+bool mc_group_is_open(const meshcoll_t *h)
+{
+    return h->group && h->group->open;
 }
 
 static void *grown(void *array, size_t n, size_t bytes)
@@ -108,10 +114,10 @@ int mc_group_add(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier)
         status = mc_args_check(h, given, &asked.args);
     if (!status)
         status = mc_call_memory_refuse(h, &asked.args, "a group");
-    if (!status && h->hooks.group_added)
-        status = h->hooks.group_added(h, &(mc_description_t){.args = &asked.args,
-                                                             .number = asked.number.own,
-                                                             .is_barrier = is_barrier});
+    if (!status && h->hooks->group_added)
+        status = h->hooks->group_added(h, &(mc_description_t){.args = &asked.args,
+                                                              .number = asked.number.own,
+                                                              .is_barrier = is_barrier});
     if (!status && asked.args.count > 0)
         status = reserve(g);
     if (!status && asked.args.count > 0)
@@ -126,9 +132,9 @@ int mc_group_refuse(meshcoll_t *h, uint32_t number, int status)
     const bool is_first = !g->failed;
     if (is_first)
         g->failed = status;
-    if (h->hooks.group_refused)
-        h->hooks.group_refused(h);
-    if (!is_first || h->hooks.group_refused)
+    if (h->hooks->group_refused)
+        h->hooks->group_refused(h);
+    if (!is_first || h->hooks->group_refused)
         return status;
     return mc_failure_refused(h, g->n > 0 ? g->member[0].asked.number.own : number, false, status);
 }
@@ -139,9 +145,9 @@ void mc_group_drop(meshcoll_t *h)
     const mc_group_t *const g = h->group;
     const int status =
         mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_destroy: the group was not ended");
-    h->group_open = false;
+    h->group->open = false;
     h->n_restricted--;
-    if (h->hooks.group_ends)
+    if (h->hooks->group_ends)
         (void)mc_failure_refused(h, g->number, false, status);
     else if (!g->failed && g->n > 0)
         (void)mc_group_refuse(h, 0, status);
@@ -353,14 +359,14 @@ static int close_group(meshcoll_t *h)
     mc_group_t *const g = h->group;
     if (mc_callback_check("meshcoll_group_end"))
         return MESHCOLL_ERR_INVALID_ARG;
-    if (!h->group_open)
+    if (!mc_group_is_open(h))
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                        "meshcoll_group_end: no group is open on this mesh");
-    h->group_open = false;
+    h->group->open = false;
     h->n_restricted--;
     g->n_requests = 0;
     int status =
-        h->hooks.group_ends && !h->job->failure.status ? h->hooks.group_ends(h) : MESHCOLL_OK;
+        h->hooks->group_ends && !h->job->failure.status ? h->hooks->group_ends(h) : MESHCOLL_OK;
     if (g->failed && g->failed == h->job->failure.status) /* the mesh had failed */
         return mc_failure_told(h->job);
     if (g->failed)

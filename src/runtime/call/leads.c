@@ -64,7 +64,7 @@ static barrier_t *spare_barrier(const mc_list_node_t *n)
 static void release(meshcoll_request_t *r)
 {
     if (r->mesh)
-        mc_list_append(&r->mesh->barriers, &((barrier_t *)r)->spare);
+        mc_list_append(&r->mesh->leads.spare, &((barrier_t *)r)->spare);
     else
         mc_run_destroy(r);
 }
@@ -90,7 +90,7 @@ static int finish(meshcoll_request_t *r)
     if (--l->n_barriers == 0 && l->dropped)
         mc_lead_free(l);
     if (r->mesh)
-        r->mesh->n_barriers--;
+        r->mesh->leads.n_barriers--;
     return status;
 }
 
@@ -140,7 +140,7 @@ static int create(meshcoll_t *h, barrier_t **barrier)
 
 static int take(meshcoll_t *h, barrier_t **barrier)
 {
-    barrier_t *const spare = spare_barrier(h->barriers.first);
+    barrier_t *const spare = spare_barrier(h->leads.spare.first);
     if (!spare)
         return create(h, barrier);
     mc_list_remove(&spare->spare);
@@ -164,7 +164,7 @@ static int begin(meshcoll_t *h, mc_lead_t *l, uint32_t epoch)
     mc_executor_await(&x->run.executor, &l->synced, l->n_numbers > 1 ? epoch - 1 : epoch,
                       &l->waiting);
     l->n_barriers++;
-    h->n_barriers++;
+    h->leads.n_barriers++;
     x->run.head.released = true; /* nobody waits for it */
     return mc_request_start(&x->run.head);
 }
@@ -174,7 +174,7 @@ static int begin(meshcoll_t *h, mc_lead_t *l, uint32_t epoch)
 /* Does a call still run here whose number comes again soon? */
 static bool is_old_running(const meshcoll_t *h)
 {
-    const uint32_t next = h->n_calls % MC_CALL_NUMBERS;
+    const uint32_t next = h->calls.n % MC_CALL_NUMBERS;
     bool found = false;
     for (const meshcoll_request_t *r = mc_request_in_flight(h->job->requests.running.first);
          r && !found; r = mc_request_next(r))
@@ -214,7 +214,7 @@ void mc_lead_throttle(meshcoll_t *h, mc_lead_t *l, int64_t bytes, mc_run_t *r)
 
 int mc_lead_agree(meshcoll_t *h)
 {
-    mc_lead_t *const l = &h->lead;
+    mc_lead_t *const l = &h->leads.calls;
     mc_waiting_t waiting = {0};
     if (mc_lead_is_refused(l))
         mc_lead_throttle(h, l, 0, NULL);
@@ -247,7 +247,7 @@ static mc_lead_t fresh(const meshcoll_t *h, uint32_t first_number, uint32_t n_nu
 
 void mc_lead_open(meshcoll_t *h)
 {
-    h->lead = fresh(h, MC_FIRST_BARRIER, MC_BARRIER_NUMBERS);
+    h->leads.calls = fresh(h, MC_FIRST_BARRIER, MC_BARRIER_NUMBERS);
 }
 
 int mc_lead_persistent(mc_persistent_t *r, const meshcoll_args_t *a)
@@ -265,7 +265,7 @@ void mc_lead_drop(mc_persistent_t *r)
 {
     mc_lead_t *const l = r->lead;
     if (l && l->refused.n > 0 && r->run.head.mesh)
-        r->run.head.mesh->keeps_context = true;
+        r->run.head.mesh->context.kept = true;
     if (l && l->n_barriers > 0)
         l->dropped = true; /* the last of them frees it */
     else

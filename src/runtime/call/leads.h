@@ -17,12 +17,12 @@ void mc_lead_throttle(meshcoll_t *h, mc_lead_t *lead, int64_t bytes, mc_run_t *r
 static inline void mc_lead_count_call(meshcoll_t *h, int64_t bytes, uint32_t number,
                                       uint32_t digest, mc_run_t *r)
 {
-    const uint64_t n_calls = atomic_load_explicit(&h->n_calls, memory_order_relaxed);
-    atomic_store_explicit(&h->made[number % MC_MADE_CALLS],
+    const uint64_t n_calls = atomic_load_explicit(&h->calls.n, memory_order_relaxed);
+    atomic_store_explicit(&h->calls.made[number % MC_MADE_CALLS],
                           n_calls << 32 | number << 16 | (uint16_t)digest, memory_order_relaxed);
-    h->lead.calls = MC_LEAD_FACTOR * (h->lead.calls + digest);
-    if ((h->lead.left -= bytes) < 0)
-        mc_lead_throttle(h, &h->lead, bytes, r);
+    h->leads.calls.calls = MC_LEAD_FACTOR * (h->leads.calls.calls + digest);
+    if ((h->leads.calls.left -= bytes) < 0)
+        mc_lead_throttle(h, &h->leads.calls, bytes, r);
 }
 static inline void mc_lead_call(meshcoll_t *h, int64_t bytes, mc_run_t *r)
 {
@@ -46,8 +46,8 @@ typedef struct mc_refused {
  * fail while they wait in that call, unless calls are compared. */
 static inline int mc_call_refused(meshcoll_t *h, const mc_refused_t *refused, int status)
 {
-    return h->hooks.refused ? h->hooks.refused(h, refused, status)
-                            : mc_lead_refused(h, refused->number.own, refused->persistent, status);
+    return h->hooks->refused ? h->hooks->refused(h, refused, status)
+                             : mc_lead_refused(h, refused->number.own, refused->persistent, status);
 }
 
 /* Gives a persistent request a lead of its own. */

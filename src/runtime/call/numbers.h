@@ -40,11 +40,11 @@ static inline uint32_t mc_take_number(_Atomic uint32_t *taken)
 
 static inline uint32_t mc_next_call(meshcoll_t *h)
 {
-    return mc_take_number(&h->n_calls) % MC_CALL_NUMBERS;
+    return mc_take_number(&h->calls.n) % MC_CALL_NUMBERS;
 }
 static inline uint32_t mc_next_persistent(meshcoll_t *h)
 {
-    return MC_CALL_NUMBERS + mc_take_number(&h->n_persistent) % MC_PERSISTENT_NUMBERS;
+    return MC_CALL_NUMBERS + mc_take_number(&h->calls.n_persistent) % MC_PERSISTENT_NUMBERS;
 }
 
 /* Of one call: its own, an alltoallv's for counts, and that of the comparison. 0: there is none. */
@@ -57,16 +57,17 @@ typedef struct {
  * any other, so that ranks that make different calls meet in the comparison. */
 static inline mc_numbers_t mc_take_numbers(meshcoll_t *h, bool persistent, bool exchanges)
 {
+    const bool compared = h->hooks->compare;
     mc_numbers_t n = {0};
-    if (!persistent || h->checks)
+    if (!persistent || compared)
         n.own = mc_next_call(h);
-    if (persistent || h->checks) {
+    if (persistent || compared) {
         const uint32_t own = mc_next_persistent(h);
         n.own = persistent ? own : n.own;
     }
-    if (exchanges || h->checks)
+    if (exchanges || compared)
         n.counts = mc_next_call(h);
-    if (h->checks)
+    if (compared)
         n.check = mc_next_call(h);
     return n;
 }

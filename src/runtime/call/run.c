@@ -31,7 +31,7 @@ static int init_executor(mc_run_t *r)
     int status = peer && counter ? connect_peers(r, peer, counter) : mc_fail_memory("connections");
     if (!status) {
         const mc_wiring_t wiring = {.rank = mc_job_rank(r->head.mesh, r->head.mesh->rank),
-                                    .context = r->head.mesh->context,
+                                    .context = r->head.mesh->context.number,
                                     .pacing = mc_handle_pacing(r->head.mesh),
                                     .oversubscribed = r->head.mesh->job->oversubscribed,
                                     .peer = peer,
@@ -82,7 +82,7 @@ int mc_run_bind(mc_run_t *r, const mc_operands_t *operands)
         return status;
     mc_executor_bind(&r->executor, r->workspace->base ? r->workspace->base + scratch : NULL);
     r->operands = *operands;
-    return r->watch ? r->head.mesh->hooks.bound(r) : MESHCOLL_OK;
+    return r->watch ? r->head.mesh->hooks->bound(r) : MESHCOLL_OK;
 }
 
 int mc_run_move(mc_run_t *r, const void *in, void *out)
@@ -163,8 +163,8 @@ int mc_run_plan(mc_run_t *r, const meshcoll_args_t *args)
     int status = make_plan(r);
     if (!status)
         status = init_executor(r);
-    if (!status && r->head.mesh->hooks.made && !r->head.kind->is_internal)
-        status = r->head.mesh->hooks.made(r, args);
+    if (!status && r->head.mesh->hooks->made && !r->head.kind->is_internal)
+        status = r->head.mesh->hooks->made(r, args);
     if (status)
         drop_plan(r);
     return status;
@@ -185,7 +185,7 @@ void mc_run_destroy(meshcoll_request_t *request)
     mc_list_remove(&request->ready.node);
     mc_list_remove(&request->of_mesh);
     if (r->watch && request->mesh)
-        request->mesh->hooks.freed(r);
+        request->mesh->hooks->freed(r);
     drop_plan(r);
     if (r->workspace != &r->own)
         free_memory(r->workspace);
@@ -202,7 +202,7 @@ static inline int advance(mc_run_t *r)
 {
     const int status = mc_executor_advance(&r->executor);
     if (r->watch && status == MESHCOLL_OK)
-        r->head.mesh->hooks.ran(r);
+        r->head.mesh->hooks->ran(r);
     return status;
 }
 

@@ -37,7 +37,8 @@ static int start(mc_run_t *r, int status, meshcoll_request_t **request)
 static uint64_t kind_of(const meshcoll_t *h, const mc_call_args_t *asked)
 {
     const meshcoll_args_t *const a = asked->given;
-    return a && !h->checks && !h->explain ? mc_cache_kind(a, asked->is_barrier) : MC_KIND_ONCE;
+    return a && !h->hooks->compare && !h->hooks->made ? mc_cache_kind(a, asked->is_barrier)
+                                                      : MC_KIND_ONCE;
 }
 
 /* Moves the binding to the call's buffers, and to another workspace. */
@@ -79,9 +80,9 @@ int mc_call_start(meshcoll_t *h, const mc_call_args_t *asked, meshcoll_request_t
     int status = mc_cache_look(h, a, asked->is_barrier, &choice);
     if (!status) {
         call.strategy = &choice.best.strategy;
-        h->making = &call;
+        h->calls.making = &call;
         status = mc_cache_serve(h, a, &choice, kind != MC_KIND_ONCE, asked->number.own, &c);
-        h->making = NULL;
+        h->calls.making = NULL;
     }
     if (status) {
         if (asked->staging)
@@ -91,10 +92,10 @@ int mc_call_start(meshcoll_t *h, const mc_call_args_t *asked, meshcoll_request_t
     mc_run_t *const r = &c->run;
     r->staging = asked->staging;
     mc_run_sign(r, mc_digest_of(h, a, asked->is_barrier));
-    if (!h->checks) /* the comparison bounds the lead, and calls that it ends count differently */
+    if (h->hooks->compare) /* it bounds the lead, and calls that it ends count differently */
+        status = h->hooks->compare(r, &call, asked->number.check);
+    else
         mc_lead_call(h, mc_lead_bytes(h, a), r);
-    if (h->hooks.compare)
-        status = h->hooks.compare(r, &call, asked->number.check);
     if (!status && !r->head.why)
         status = bind(asked, r);
     if (status)
@@ -172,14 +173,14 @@ int mc_call_persist(meshcoll_t *h, const mc_call_args_t *asked, const mc_request
                                    .strategy = &best.strategy,
                                    .number = number.own,
                                    .is_barrier = asked->is_barrier};
-    h->making = &call;
+    h->calls.making = &call;
     status = make_own(h, kind, asked, &best, &own);
-    h->making = NULL;
+    h->calls.making = NULL;
     if (status)
         return refuse(h, number, status);
     mc_run_t *const r = &own->run;
-    if (h->hooks.compare)
-        status = h->hooks.compare(r, &call, number.check);
+    if (h->hooks->compare)
+        status = h->hooks->compare(r, &call, number.check);
     if (!status && !r->head.why)
         status = bind_own(r, a, number.counts);
     if (status) {

@@ -228,9 +228,9 @@ int32_t mc_handle_wire(const meshcoll_t *h)
 mc_pacing_t mc_handle_pacing(const meshcoll_t *h)
 {
     mc_pacing_t pacing = mc_pacing_of(&h->links, &h->mesh, mc_handle_wire(h));
-    pacing.concurrent = h->concurrent;
-    if (pacing.wire >= 0 && h->window > 0)
-        pacing.window = h->window;
+    pacing.concurrent = h->share.concurrent;
+    if (pacing.wire >= 0 && h->share.window > 0)
+        pacing.window = h->share.window;
     return pacing;
 }
 

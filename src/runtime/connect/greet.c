@@ -301,8 +301,8 @@ bool mc_greet_runs_for(const meshcoll_t *h)
 static bool is_unfinished(const mc_job_t *job)
 {
     bool any = job->connections.greeter && job->connections.greeter->request.running;
-    for (const meshcoll_t *h = job->meshes; h && !any; h = h->next)
-        any = h->n_barriers > 0;
+    for (const meshcoll_t *h = job->meshes; h && !any; h = h->entry.next)
+        any = h->leads.n_barriers > 0;
     return any;
 }
 

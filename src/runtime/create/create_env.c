@@ -29,7 +29,7 @@ static int create(mc_bootstrap_t *bootstrap, const meshcoll_params_t *params, me
                                     .tuned = true};
     int status = mc_handle_create(&creation, mesh);
     if (!status) {
-        if (!(*mesh)->job_rank) /* else it is closed */
+        if (!(*mesh)->ranks.job_rank) /* else it is closed */
             mc_bootstrap_unlimited(bootstrap);
         return MESHCOLL_OK;
     }

@@ -88,7 +88,7 @@ static int open_handle(const mc_making_t *m, mc_job_t *job, meshcoll_t **handle)
     }
     if (!m->settings.links)
         mc_calibrated_share(h);
-    return mc_handle_seat(h, job_rank);
+    return mc_ranks_set(h, job_rank);
 }
 
 /* Agreement ---------------------------------------------------------------------------------------- */
@@ -124,8 +124,8 @@ static void enter(meshcoll_t *h, uint32_t context, uint32_t creation)
     mc_job_t *const job = h->job;
     mc_creation_note(job->family, creation);
     mc_context_take(job->family, context);
-    h->context = context;
-    h->creation = creation;
+    h->context.number = context;
+    h->context.creation = creation;
     mc_job_add(h);
 }
 

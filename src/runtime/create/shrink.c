@@ -22,11 +22,11 @@ static int check(const meshcoll_t *mesh, double seconds, meshcoll_t *const *surv
             "from 0 on");
     if (mc_failure_unusable(mesh))
         return mesh->job->failure.status;
-    if (mesh->from || !mesh->job->monitor)
+    if (mesh->entry.from || !mesh->job->monitor)
         return mc_fail(MESHCOLL_ERR_UNSUPPORTED, "meshcoll_shrink: %s",
-                       mesh->from ? "a sub-mesh or group cannot be shrunk: "
-                                    "shrink the mesh that it was made from"
-                                  : "all ranks of this mesh are in one process");
+                       mesh->entry.from ? "a sub-mesh or group cannot be shrunk: "
+                                          "shrink the mesh that it was made from"
+                                        : "all ranks of this mesh are in one process");
     if (!mc_news_await(mc_monitor_board(mesh->job->monitor), NEWS_SECONDS, &news))
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                        "meshcoll_shrink: this mesh has not failed; meshcoll_abort ends one that "

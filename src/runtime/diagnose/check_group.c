@@ -1,11 +1,11 @@
-#include "runtime/diagnose/check.h"
+#include "runtime/diagnose/diagnosis.h"
 
 #include "runtime/call/numbers.h"
 #include "runtime/progress/failure.h"
 
 uint32_t mc_check_group_opened(meshcoll_t *h)
 {
-    mc_checks_t *const c = h->checks;
+    mc_checks_t *const c = &h->diagnosis->checks;
     c->number = mc_take_numbers(h, false, false).check;
     c->n = c->n_made = 0;
     c->hash = 0;
@@ -15,7 +15,7 @@ uint32_t mc_check_group_opened(meshcoll_t *h)
 
 int mc_check_group_added(meshcoll_t *h, const mc_description_t *call)
 {
-    mc_checks_t *const c = h->checks;
+    mc_checks_t *const c = &h->diagnosis->checks;
     mc_fingerprint_t *const grown = mc_grown(c->call, c->n, &c->capacity, sizeof *grown);
     if (!grown)
         return mc_fail_memory("the calls of a group");
@@ -28,7 +28,7 @@ int mc_check_group_added(meshcoll_t *h, const mc_description_t *call)
 
 void mc_check_group_refused(meshcoll_t *h)
 {
-    mc_checks_t *const c = h->checks;
+    mc_checks_t *const c = &h->diagnosis->checks;
     c->n_made++;
     if (c->is_refused)
         return;
@@ -48,7 +48,7 @@ static int compare_calls(meshcoll_t *h, const mc_checks_t *c)
 
 int mc_check_group_ends(meshcoll_t *h)
 {
-    const mc_checks_t *const c = h->checks;
+    const mc_checks_t *const c = &h->diagnosis->checks;
     mc_fingerprint_t whole =
         c->is_refused ? c->refused : mc_fingerprint_group(h, c->number, c->n, c->hash);
     mc_differ_t differ;

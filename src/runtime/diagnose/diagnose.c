@@ -1,8 +1,7 @@
 #include "runtime/diagnose/diagnose.h"
 
-#include "runtime/diagnose/check.h"
+#include "runtime/diagnose/diagnosis.h"
 #include "runtime/diagnose/differ.h"
-#include "runtime/diagnose/explain.h"
 #include "runtime/diagnose/waits/limits.h"
 #include "runtime/diagnose/waits/publish.h"
 
@@ -37,63 +36,58 @@ void mc_diagnose_close_job(mc_job_t *job)
 
 /* Meshes ----------------------------------------------------------------------------------------- */
 
-static int open_checks(meshcoll_t *h, const char *text)
+#define CHECKS                                                                               \
+    .compare = mc_check_call, .compare_now = mc_check_call_now, .refused = mc_check_refused, \
+    .group_opened = mc_check_group_opened, .group_added = mc_check_group_added,              \
+    .group_refused = mc_check_group_refused, .group_ends = mc_check_group_ends
+#define EXPLAINS                                                                   \
+    .made = mc_explain_made, .binds = mc_explain_binds, .bound = mc_explain_bound, \
+    .ran = mc_explain_ran, .freed = mc_explain_freed, .on_gpu = mc_explain_on_gpu, \
+    .took = mc_explain_took
+
+static const mc_hooks_t checks = {CHECKS}, explains = {EXPLAINS}, both = {CHECKS, EXPLAINS};
+
+static int read_check(const char *text, bool *is_on)
 {
     if (text && strcmp(text, "0") != 0 && strcmp(text, "1") != 0)
         return mc_fail(MESHCOLL_ERR_PARSE, "MESHCOLL_CHECK is 0 or 1; got '%s'", text);
-    if (!text || *text == '0')
-        return MESHCOLL_OK;
-    h->checks = calloc(1, sizeof *h->checks);
-    if (!h->checks)
-        return mc_fail_memory("the comparison of calls");
-    h->hooks.compare = mc_check_call;
-    h->hooks.compare_now = mc_check_call_now;
-    h->hooks.refused = mc_check_refused;
-    h->hooks.group_opened = mc_check_group_opened;
-    h->hooks.group_added = mc_check_group_added;
-    h->hooks.group_refused = mc_check_group_refused;
-    h->hooks.group_ends = mc_check_group_ends;
-    return MESHCOLL_OK;
-}
-
-static int open_explain(meshcoll_t *h, const mc_settings_t *settings)
-{
-    const int status = mc_explain_create(settings, &h->explain);
-    if (status || !h->explain)
-        return status;
-    h->hooks.made = mc_explain_made;
-    h->hooks.binds = mc_explain_binds;
-    h->hooks.bound = mc_explain_bound;
-    h->hooks.ran = mc_explain_ran;
-    h->hooks.freed = mc_explain_freed;
-    h->hooks.on_gpu = mc_explain_on_gpu;
-    h->hooks.took = mc_explain_took;
+    *is_on = text && *text == '1';
     return MESHCOLL_OK;
 }
 
 int mc_diagnose_open(meshcoll_t *h, const mc_settings_t *settings)
 {
-    int status = open_checks(h, settings->check);
+    mc_explain_t *explain = NULL;
+    bool is_checked = false;
+    h->hooks = &mc_no_hooks;
+    int status = read_check(settings->check, &is_checked);
     if (!status)
-        status = open_explain(h, settings);
-    if (status)
-        mc_diagnose_close(h);
-    return status;
+        status = mc_explain_create(settings, &explain);
+    if (status || (!is_checked && !explain))
+        return status;
+    h->diagnosis = calloc(1, sizeof *h->diagnosis);
+    if (!h->diagnosis) {
+        mc_explain_destroy(explain);
+        return mc_fail_memory("what is kept of calls");
+    }
+    h->diagnosis->explain = explain;
+    h->hooks = !explain ? &checks : is_checked ? &both : &explains;
+    return MESHCOLL_OK;
 }
 
 void mc_diagnose_close(meshcoll_t *h)
 {
-    mc_explain_destroy(h->explain);
-    if (h->checks)
-        free(h->checks->call);
-    free(h->checks);
-    h->explain = NULL;
-    h->checks = NULL;
-    h->hooks = (mc_hooks_t){0};
+    h->hooks = &mc_no_hooks;
+    if (!h->diagnosis)
+        return;
+    mc_explain_destroy(h->diagnosis->explain);
+    free(h->diagnosis->checks.call);
+    free(h->diagnosis);
+    h->diagnosis = NULL;
 }
 
 void mc_diagnose_report(const meshcoll_t *h)
 {
-    if (h->explain)
+    if (h->diagnosis && h->diagnosis->explain)
         mc_explain_print(h);
 }

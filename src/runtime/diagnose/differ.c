@@ -141,8 +141,8 @@ int mc_differ_ask_launch(const meshcoll_t *h, int32_t rank, const mc_waits_launc
 
 static bool finds_other(const mc_job_t *job, const meshcoll_request_t *r, uint64_t *other)
 {
-    const uint64_t tag =
-        mc_tag(0, r->number, mc_run_of(r)->executor.digest) | mc_tag_context(r->mesh->context);
+    const uint64_t tag = mc_tag(0, r->number, mc_run_of(r)->executor.digest) |
+                         mc_tag_context(r->mesh->context.number);
     bool found = false;
     for (int32_t i = 0; i < job->connections.n_polled && !found; i++)
         found = job->connections.polled[i]->ops->differs &&
@@ -189,7 +189,7 @@ _Static_assert(sizeof(mc_fingerprint_t) == sizeof(mc_greeting_note_t), "a note i
 void mc_differ_introduce(const meshcoll_t *h, mc_greeting_note_t *note)
 {
     /* compared calls are compared by all ranks */
-    const mc_fingerprint_t f = mc_fingerprint_of(h, h->checks ? NULL : h->making);
+    const mc_fingerprint_t f = mc_fingerprint_of(h, h->hooks->compare ? NULL : h->calls.making);
     memcpy(note, &f, sizeof f);
 }
 

@@ -19,7 +19,7 @@ static mc_fingerprint_t empty(const meshcoll_t *h, mc_asks_t kind, uint32_t numb
     memset(&f, 0, sizeof f);
     f.kind = kind;
     f.number = number;
-    f.part = (uint64_t)h->creation << 32 | h->context;
+    f.part = (uint64_t)h->context.creation << 32 | h->context.number;
     f.op = f.root = -1;
     f.mesh = hash_text(h->text);
     return f;

@@ -308,7 +308,7 @@ static int fail_again(int status, const char *why)
 int mc_context_agree(const mc_agreement_t *a, int status, uint32_t *context, uint32_t *creation)
 {
     mc_job_t *const job = a->parent->job;
-    mc_creating_t own = {.context = a->parent->context, .tag = a->tag, .members = a->list};
+    mc_creating_t own = {.context = a->parent->context.number, .tag = a->tag, .members = a->list};
     char why[400];
     mc_text_t text = mc_text(why, sizeof why);
     note_t agreed = {.status = MESHCOLL_OK};

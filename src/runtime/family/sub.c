@@ -1,5 +1,6 @@
 #include "runtime/family/sub.h"
 
+#include "runtime/call/call.h"
 #include "runtime/connect/connections.h"
 #include "runtime/diagnose/waits/publish.h"
 #include "runtime/family/agree.h"
@@ -82,7 +83,7 @@ static int take_ranks(const mc_members_t *p, meshcoll_t *h)
     int32_t *const job_rank = malloc((size_t)p->mesh.size * sizeof *job_rank);
     for (int32_t r = 0; job_rank && r < p->mesh.size; r++)
         job_rank[r] = mc_job_rank(p->parent, p->member[r]);
-    return mc_handle_seat(h, job_rank);
+    return mc_ranks_set(h, job_rank);
 }
 
 /* Ranks that leave a box through one port, as far as the mesh tells. */
@@ -95,10 +96,10 @@ static int32_t behind_port(const meshcoll_t *h)
 /* Counts the parts that share a port. */
 static void share_wire(const mc_members_t *p, meshcoll_t *h)
 {
-    h->concurrent = p->parent->concurrent;
+    h->share.concurrent = p->parent->share.concurrent;
     if (p->at_once)
-        h->concurrent = h->concurrent * behind_port(p->parent) / behind_port(h);
-    h->window = mc_handle_pacing(p->parent).window;
+        h->share.concurrent = h->share.concurrent * behind_port(p->parent) / behind_port(h);
+    h->share.window = mc_handle_pacing(p->parent).window;
 }
 
 /* Opening -------------------------------------------------------------------------------------- */
@@ -118,7 +119,7 @@ static void join_family(mc_members_t *p, meshcoll_t *h)
 static int open_sub(mc_members_t *p, meshcoll_t **handle)
 {
     const mc_settings_t settings = {.reproducible = p->parent->reproducible ? "1" : NULL,
-                                    .check = p->parent->checks ? "1" : NULL,
+                                    .check = p->parent->hooks->compare ? "1" : NULL,
                                     .hook = p->parent->hook};
     meshcoll_t *h;
     int status = mc_handle_open(&p->mesh, p->rank, &settings, p->parent->job, &h);
@@ -181,9 +182,9 @@ int mc_sub_create(mc_members_t *p, int status, meshcoll_t **sub)
             mc_handle_free(h);
         return status;
     }
-    h->context = context;
-    h->creation = creation;
-    h->from = p->parent;
+    h->context.number = context;
+    h->context.creation = creation;
+    h->entry.from = p->parent;
     h->timeout_ms = p->parent->timeout_ms;
     mc_job_add(h);
     *sub = h;
@@ -201,7 +202,7 @@ int mc_sub_check(const char *function, meshcoll_t *parent)
     const int status = mc_failure_check(parent);
     if (status)
         return status;
-    if (parent->group_open)
+    if (mc_group_is_open(parent))
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "%s: a group is open on this mesh: end it first",
                        function);
     if (!parent->machine)

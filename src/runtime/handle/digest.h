@@ -36,7 +36,8 @@ static inline uint32_t mc_digest_of(const meshcoll_t *h, const meshcoll_args_t *
                                                                    : MC_DIGEST_USERS;
     /* odd factors: each field alone changes the low bits */
     return 16 * (type ^ type >> 5) + op + 73 * (uint32_t)a->collective +
-           151 * (root ^ root >> MC_TAG_DIGEST_BITS) + 331 * h->creation + mc_digest_of_count(a);
+           151 * (root ^ root >> MC_TAG_DIGEST_BITS) + 331 * h->context.creation +
+           mc_digest_of_count(a);
 }
 
 /* Of a call on device memory. Its messages are told by it and by the call's number, which tags have besides. */

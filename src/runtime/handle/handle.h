@@ -33,80 +33,110 @@ typedef struct {
 /* Of so many last calls the digest is kept. */
 enum { MC_MADE_CALLS = 64 };
 
+/* What its calls take (call/numbers.h), and what they leave. */
+typedef struct {
+    /* Operation numbers taken. Atomic, because other threads read how far this rank is. */
+    _Atomic uint32_t n, n_persistent;
+    /* By number: n_calls at that time, the number and the digest, of the last calls. Atomic as `n` is. */
+    _Atomic uint64_t made[MC_MADE_CALLS];
+    const mc_description_t *making; /* for which connections may be made; NULL: none */
+    int32_t arrived;                /* the buffer of barriers */
+    size_t *own_counts;             /* see mc_args_own_counts; NULL: none yet */
+} mc_calls_t;
+
+/* The lead of its calls, and the barriers of all its leads (call/leads.h). */
+typedef struct {
+    mc_lead_t calls;
+    mc_list_t spare;     /* barriers that run no more */
+    uint32_t n_barriers; /* that are not complete */
+} mc_leads_t;
+
+/* Free workspaces, first in, first out (call/cache.h). */
+typedef struct {
+    mc_workspace_t *first, *last;
+} mc_memory_t;
+
+/* Its ranks in the job (family.c). */
+typedef struct {
+    int32_t *job_rank;    /* by rank; NULL: the same, and `order` and `machine` are the job's */
+    int32_t *by_job_rank; /* its ranks, in the order of job_rank */
+} mc_rank_map_t;
+
+/* Of its tags (family.h); both are 0 for the job's first mesh. */
+typedef struct {
+    uint32_t number, creation;
+    bool kept; /* as messages of a refused start may lie here: it is not used again */
+} mc_context_t;
+
+/* Of the ports that it shares with others (connect/connections.h). */
+typedef struct {
+    int32_t concurrent; /* how many sub-meshes of the split share a port; else 1 */
+    size_t window;      /* in bytes: its parent's; 0: it has none */
+} mc_port_share_t;
+
 /* TAKEN: destroyed with the mesh that it was made from, but not by the caller yet. What is not OPEN any more stays until
  * nothing of it is in flight. */
 typedef enum { MC_MESH_OPEN, MC_MESH_TAKEN, MC_MESH_CLOSED } mc_mesh_state_t;
+
+/* In its job's list (jobs/). */
+typedef struct {
+    meshcoll_t *next;
+    meshcoll_t *from; /* what it was made from, and is destroyed with; NULL: nothing */
+    mc_mesh_state_t state;
+} mc_mesh_entry_t;
 
 struct meshcoll {
     int32_t rank; /* mesh rank, as everywhere below the API; the caller's is mc_comm_rank_of it */
     mc_mesh_t mesh;
     mc_order_t order;
-    const char *text; /* of the mesh (mc_mesh_text) */
+    mc_numbering_t numbering; /* how the communicator's ranks lie on the mesh */
+    const char *text;         /* of the mesh (mc_mesh_text) */
     char text_room[MC_MESH_TEXT];
     mc_links_t links;
     bool reproducible;
-    struct mc_checks *checks;       /* MESHCOLL_CHECK; NULL: calls are not compared */
-    const mc_description_t *making; /* the call for which connections may be made; NULL: none */
-    mc_hooks_t hooks;
-    mc_numbering_t numbering; /* how the communicator's ranks lie on the mesh */
+    int64_t timeout_ms; /* what runs longer fails; 0: no limit */
 
     mc_job_t *job;
-    meshcoll_t *next; /* of the job's meshes */
-    meshcoll_t *from; /* what it was made from, and is destroyed with; NULL: nothing */
-    mc_mesh_state_t state;
-    uint32_t context;  /* in tags; that of the job's first mesh is 0 */
-    uint32_t creation; /* its number; that of the job's first mesh is 0 */
-    /* By rank: its rank in the job; NULL: the same, and `order` and `machine` are the job's. */
-    int32_t *job_rank;
-    int32_t *by_job_rank; /* its ranks, in the order of job_rank */
-
+    mc_mesh_entry_t entry;
+    mc_context_t context;
+    mc_rank_map_t ranks;
     int32_t *machine; /* by rank, the lowest rank on its machine; NULL: all are in one process */
     /* by dimension: that of most pairs, the job's; NULL for extent 1 */
     mc_transport_t *transport[MC_MAX_DIMS];
-    int32_t concurrent; /* how many sub-meshes of the split share a port; else 1 */
-    size_t window;      /* in bytes: its parent's; 0: it has none */
+    mc_port_share_t share;
     uint64_t bytes_sent[MC_MAX_DIMS];
 
-    int64_t timeout_ms; /* what runs longer fails; 0: no limit */
+    const mc_hooks_t *hooks;        /* never NULL */
+    struct mc_diagnosis *diagnosis; /* what they keep; NULL: they do nothing */
 
     mc_choice_t choice; /* what follows is used by each call, in few cache lines */
-    /* Operation numbers taken: see numbers.h. Atomic, because other threads read how far this rank is. */
-    _Atomic uint32_t n_calls, n_persistent;
-    mc_lead_t lead; /* of its calls */
-    /* By number: n_calls at that time, the number and the digest, of the last calls. Atomic as n_calls is. */
-    _Atomic uint64_t made[MC_MADE_CALLS];
-    bool keeps_context;  /* as messages of a refused start may lie here: it is not used again */
-    uint32_t n_barriers; /* of leads, that are not complete */
-    mc_list_t barriers;  /* of leads, that run no more */
-    mc_list_t requests;  /* all of them */
-    mc_workspace_t *spare, *last_spare; /* free workspaces, a queue */
+    mc_calls_t calls;
+    mc_leads_t leads;
+    mc_call_cache_t cache;
+    mc_memory_t memory;
+    mc_list_t requests;           /* all of them */
     struct mc_group *group;       /* the calls being collected; NULL: no group was opened yet */
-    bool group_open;              /* a group is open */
     uint32_t n_restricted;        /* an open group, and requests whose callbacks are not over */
     mc_hook_t hook;               /* run by calls that wait; function is NULL: none */
-    int32_t arrived;              /* the buffer of barriers */
-    size_t *own_counts;           /* see mc_args_own_counts; NULL: none yet */
     struct mc_messages *messages; /* tagged messages; NULL: none so far */
-    struct mc_explain *explain;   /* records for meshcoll_explain; NULL: none */
     struct mc_gpu *gpu; /* the device's (device.h); NULL: no call on device memory was made */
-    mc_call_cache_t cache;
 };
 
 /* Is it `from`, or made from it, or from what was made from it? */
 static inline bool mc_mesh_is_of(const meshcoll_t *h, const meshcoll_t *from)
 {
     while (h && h != from)
-        h = h->from;
+        h = h->entry.from;
     return h;
 }
 
 static inline int32_t mc_job_rank(const meshcoll_t *h, int32_t rank)
 {
-    return h->job_rank ? h->job_rank[rank] : rank;
+    return h->ranks.job_rank ? h->ranks.job_rank[rank] : rank;
 }
 /* Its ranks are these of the job, whose transports it uses: of each dimension the outermost that joins neighbours along
  * it. Takes over `job_rank`. ERR_NO_MEMORY. */
-int mc_handle_seat(meshcoll_t *h, int32_t *job_rank);
+int mc_ranks_set(meshcoll_t *h, int32_t *job_rank);
 /* Returns its rank of a rank of the job; -1: it is no member. */
 int32_t mc_rank_of_job_rank(const meshcoll_t *h, int32_t job_rank);
 

@@ -32,7 +32,7 @@ typedef struct {
     uint32_t sent, direct; /* messages of a pass; of these go straight to registered memory */
 } mc_on_gpu_t;
 
-/* Of a mesh. The caller holds its lock. */
+/* Of a mesh. The caller holds its lock. NULL: nothing is to be done. */
 typedef struct {
     /* Of plans. `made` may leave something in r->watch; then each binding for a call is preceded by `binds` and
      * followed by `bound`, and each successful run by `ran`. `freed`: the request or the mesh goes. */
@@ -61,6 +61,8 @@ typedef struct {
     void (*group_refused)(meshcoll_t *h);
     int (*group_ends)(meshcoll_t *h);
 } mc_hooks_t;
+
+static const mc_hooks_t mc_no_hooks = {0};
 
 /* What ends of a new connection tell each other of the calls for which they connect. */
 enum { MC_GREETING_BYTES = 200 };

@@ -28,7 +28,7 @@ static void detach(meshcoll_request_t *r)
     const mc_run_t *const run = mc_run_of(r);
     mc_busy_unlist(r); /* it may free the lead that it waits in */
     if (run && run->watch)
-        r->mesh->hooks.freed((mc_run_t *)r);
+        r->mesh->hooks->freed((mc_run_t *)r);
     r->mesh = NULL;
     if (r->running)
         r->status = MESHCOLL_ERR_INVALID_ARG;
@@ -71,22 +71,22 @@ static uint32_t free_own(meshcoll_t *h)
 {
     mc_waits_leave(h);
     mc_messages_free(h);
-    mc_refusals_free(&h->lead.refused);
+    mc_refusals_free(&h->leads.calls.refused);
     const uint32_t n = give_up(&h->requests);
     if (h->gpu)
         h->job->device->close(h);
     mc_diagnose_close(h);
     mc_links_free(&h->links);
-    free(h->own_counts);
+    free(h->calls.own_counts);
     mc_cache_free_memory(h);
     mc_group_free(h);
     if (h->machine != h->job->machine)
         free(h->machine);
-    free(h->job_rank);
-    free(h->by_job_rank);
+    free(h->ranks.job_rank);
+    free(h->ranks.by_job_rank);
     if (h->order.comm_rank != h->job->order.comm_rank)
         mc_order_free(&h->order);
-    if (h->state == MC_MESH_TAKEN)
+    if (h->entry.state == MC_MESH_TAKEN)
         mc_handle_bury(h);
     else
         free(h);
@@ -120,7 +120,7 @@ void mc_job_free(mc_job_t *job)
     close_shared(job);
     uint32_t n = 0;
     for (meshcoll_t *h; (h = job->meshes);) {
-        job->meshes = h->next;
+        job->meshes = h->entry.next;
         mc_cache_clear(h);
         n += free_own(h);
     }
@@ -184,8 +184,8 @@ static bool is_in_flight(const meshcoll_t *h)
  * call, and not all have agreed that they were: messages for that call may lie here. */
 static void free_one(meshcoll_t *h)
 {
-    if (h->creation && h->lead.refused.n == 0 && !h->keeps_context)
-        mc_context_return(h->job->family, h->context, h->creation);
+    if (h->context.creation && h->leads.calls.refused.n == 0 && !h->context.kept)
+        mc_context_return(h->job->family, h->context.number, h->context.creation);
     mc_talk_leave(h);
     mc_cache_clear(h);
     (void)free_own(h);
@@ -194,11 +194,11 @@ static void free_one(meshcoll_t *h)
 void mc_handles_sweep(mc_job_t *job)
 {
     for (meshcoll_t **at = &job->meshes, *h; (h = *at);) {
-        if (h->state == MC_MESH_OPEN || is_in_flight(h)) {
-            at = &h->next;
+        if (h->entry.state == MC_MESH_OPEN || is_in_flight(h)) {
+            at = &h->entry.next;
             continue;
         }
-        *at = h->next;
+        *at = h->entry.next;
         free_one(h);
     }
 }
@@ -208,15 +208,15 @@ void mc_handles_sweep(mc_job_t *job)
 static uint32_t close_all(meshcoll_t *from)
 {
     uint32_t n = 0;
-    for (meshcoll_t *h = from->job->meshes; h; h = h->next)
-        if (h->state == MC_MESH_OPEN && mc_mesh_is_of(h, from)) {
+    for (meshcoll_t *h = from->job->meshes; h; h = h->entry.next)
+        if (h->entry.state == MC_MESH_OPEN && mc_mesh_is_of(h, from)) {
             n += count_running(h);
             mc_waits_leave(h);
-            h->state = h == from ? MC_MESH_CLOSED : MC_MESH_TAKEN;
+            h->entry.state = h == from ? MC_MESH_CLOSED : MC_MESH_TAKEN;
         }
-    for (meshcoll_t *h = from->job->meshes; h; h = h->next)
-        if (h->state != MC_MESH_OPEN)
-            h->from = NULL;
+    for (meshcoll_t *h = from->job->meshes; h; h = h->entry.next)
+        if (h->entry.state != MC_MESH_OPEN)
+            h->entry.from = NULL;
     return n;
 }
 
@@ -231,8 +231,8 @@ static void forget_oob(mc_job_t *job)
 static bool has_others(const meshcoll_t *h)
 {
     const meshcoll_t *other = h->job->meshes;
-    while (other && (other->state != MC_MESH_OPEN || mc_mesh_is_of(other, h)))
-        other = other->next;
+    while (other && (other->entry.state != MC_MESH_OPEN || mc_mesh_is_of(other, h)))
+        other = other->entry.next;
     return other;
 }
 
@@ -249,7 +249,7 @@ static bool destroy_one(meshcoll_t *h, bool dropped)
         return false;
     }
     mc_diagnose_report(h);
-    if (!h->job_rank)
+    if (!h->ranks.job_rank)
         forget_oob(job);
     mc_jobs_reopen(job);
     const uint32_t n = close_all(h);
@@ -282,8 +282,9 @@ static void oob_barrier(const mc_job_t *job)
 static bool any_in_callbacks(const mc_job_t *job, const meshcoll_t *from)
 {
     const meshcoll_t *h = job->meshes;
-    while (h && ((from && !mc_mesh_is_of(h, from)) || h->n_restricted <= (uint32_t)h->group_open))
-        h = h->next;
+    while (h &&
+           ((from && !mc_mesh_is_of(h, from)) || h->n_restricted <= (uint32_t)mc_group_is_open(h)))
+        h = h->entry.next;
     return h;
 }
 
@@ -401,9 +402,9 @@ static void destroy_last(meshcoll_t *mesh, bool dropped)
     if (job->free_context)
         job->free_context(job->oob.context);
     forget_group(mesh, dropped);
-    for (meshcoll_t *h = job->meshes; h; h = h->next)
-        if (h != mesh && h->state == MC_MESH_OPEN)
-            h->state = MC_MESH_TAKEN;
+    for (meshcoll_t *h = job->meshes; h; h = h->entry.next)
+        if (h != mesh && h->entry.state == MC_MESH_OPEN)
+            h->entry.state = MC_MESH_TAKEN;
     mc_job_free(job);
 }
 
@@ -413,11 +414,12 @@ static void settle_gpu(meshcoll_t *mesh)
 {
     const mc_device_ops_t *const device = mesh->job->device;
     mc_lock(mesh);
-    for (meshcoll_t *h = mesh->job->meshes; h; h = h->next)
+    for (meshcoll_t *h = mesh->job->meshes; h; h = h->entry.next)
         if (h->gpu && mc_mesh_is_of(h, mesh))
             device->await(h);
     (void)mc_leave(mesh, MESHCOLL_OK);
-    if (mesh->gpu && !mesh->job->failure.status && !mesh->group_open && !meshcoll_barrier(mesh))
+    if (mesh->gpu && !mesh->job->failure.status && !mc_group_is_open(mesh) &&
+        !meshcoll_barrier(mesh))
         device->unmap(mesh);
 }
 
@@ -433,7 +435,7 @@ static void destroy_gone(meshcoll_t *h)
     if (job->unusable)
         return; /* the parent's */
     mc_job_lock(job);
-    h->state = MC_MESH_CLOSED;
+    h->entry.state = MC_MESH_CLOSED;
     mc_handles_sweep(job);
     (void)mc_job_leave(job, MESHCOLL_OK);
 }
@@ -442,14 +444,14 @@ void meshcoll_destroy(meshcoll_t *mesh)
 {
     if (!mesh || mc_callback_check("meshcoll_destroy"))
         return;
-    if (mesh->state == MC_MESH_TAKEN || mesh->job->unusable) {
+    if (mesh->entry.state == MC_MESH_TAKEN || mesh->job->unusable) {
         destroy_gone(mesh);
         return;
     }
     await_callbacks(mesh->job, mesh);
     settle_gpu(mesh);
     mc_jobs_close(mesh->job);
-    const bool dropped = mesh->group_open;
+    const bool dropped = mc_group_is_open(mesh);
     if (!destroy_one(mesh, dropped))
         destroy_last(mesh, dropped);
     mc_callbacks_run();

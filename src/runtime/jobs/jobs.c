@@ -75,7 +75,7 @@ void mc_jobs_leave(const mc_job_t *job)
 
 void mc_job_add(meshcoll_t *h)
 {
-    h->next = h->job->meshes;
+    h->entry.next = h->job->meshes;
     h->job->meshes = h;
     mc_waits_join(h);
 }
@@ -184,7 +184,7 @@ static mc_job_t gone = {
 static void free_from(meshcoll_t *h)
 {
     for (meshcoll_t *next; h; h = next) {
-        next = h->next;
+        next = h->entry.next;
         free(h);
     }
 }
@@ -194,11 +194,11 @@ static void shorten(void)
 {
     meshcoll_t *h = gone.meshes;
     for (int i = 1; h && i < MC_CONTEXTS; i++)
-        h = h->next;
+        h = h->entry.next;
     if (!h)
         return;
-    free_from(h->next);
-    h->next = NULL;
+    free_from(h->entry.next);
+    h->entry.next = NULL;
 }
 
 void mc_handle_bury(meshcoll_t *h)
@@ -211,10 +211,11 @@ void mc_handle_bury(meshcoll_t *h)
     h->mesh = mesh;
     h->text = mc_mesh_text(&h->mesh, h->text_room);
     h->job = &gone;
+    h->hooks = &mc_no_hooks;
     pthread_mutex_lock(&lock);
     if (!gone.device) /* the same of all jobs */
         gone.device = device;
-    h->next = gone.meshes;
+    h->entry.next = gone.meshes;
     gone.meshes = h;
     shorten();
     pthread_mutex_unlock(&lock);
@@ -230,9 +231,9 @@ void mc_handle_unbury(meshcoll_t *h)
     pthread_mutex_lock(&lock);
     meshcoll_t **at = &gone.meshes;
     while (*at && *at != h)
-        at = &(*at)->next;
+        at = &(*at)->entry.next;
     if (*at) {
-        *at = h->next;
+        *at = h->entry.next;
         free(h);
     }
     pthread_mutex_unlock(&lock);

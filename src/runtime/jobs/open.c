@@ -84,7 +84,7 @@ int mc_handle_open(const mc_mesh_t *mesh, int32_t rank, const mc_settings_t *set
         return mc_fail_memory("a mesh");
     h->job = job;
     h->rank = rank;
-    h->concurrent = 1;
+    h->share.concurrent = 1;
     h->hook = settings->hook;
     h->mesh = *mesh;
     h->numbering = mc_numbering(mesh, NULL);

@@ -21,7 +21,7 @@ static bool is_late(const mc_job_t *job, const mc_arrival_t *a)
     const mc_family_t *const f = job->family;
     const uint32_t last = f ? f->last[a->context] : 0;
     const meshcoll_t *const h = job->talk->of_context[a->context];
-    return h ? mc_creation_before(a->header.creation, h->creation)
+    return h ? mc_creation_before(a->header.creation, h->context.creation)
              : last > 0 && !mc_creation_before(last, a->header.creation);
 }
 
@@ -32,7 +32,7 @@ static void pass_on(mc_job_t *job, mc_arrival_t *a)
     meshcoll_t *const h = talk->of_context[a->context];
     if (is_late(job, a)) {
         free(a);
-    } else if (h && h->creation == a->header.creation) {
+    } else if (h && h->context.creation == a->header.creation) {
         a->source = mc_rank_of_job_rank(h, a->source);
         mc_list_append(&h->messages->arrived, &a->node);
     } else {
@@ -186,7 +186,7 @@ int mc_talk_open(meshcoll_t *h)
         return status;
     h->messages->next_talk = job->talk->first;
     job->talk->first = h;
-    job->talk->of_context[h->context] = h;
+    job->talk->of_context[h->context.number] = h;
     pass_on_parked(job);
     return MESHCOLL_OK;
 }
@@ -201,7 +201,7 @@ void mc_talk_leave(meshcoll_t *h)
         while (*at != h)
             at = &(*at)->messages->next_talk;
         *at = h->messages->next_talk;
-        talk->of_context[h->context] = NULL;
+        talk->of_context[h->context.number] = NULL;
     }
     pass_on_parked(h->job);
 }

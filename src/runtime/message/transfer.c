@@ -295,8 +295,8 @@ int mc_part_recv(meshcoll_t *h, const mc_flow_t *flow, mc_part_t *part, uint64_t
 int mc_header_send(meshcoll_t *h, const mc_flow_t *flow, mc_part_t *part, mc_header_t *header)
 {
     const uint64_t tag =
-        mc_tag(mc_job_rank(h, h->rank), MC_TAG_MESSAGE, 0) | mc_tag_context(h->context);
-    header->creation = h->creation;
+        mc_tag(mc_job_rank(h, h->rank), MC_TAG_MESSAGE, 0) | mc_tag_context(h->context.number);
+    header->creation = h->context.creation;
     const mc_message_t m = message_of(h, part, tag, header, sizeof *header);
     return flow->link->transport->ops->send(flow->link, &m, &part->io);
 }

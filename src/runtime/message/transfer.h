@@ -214,7 +214,7 @@ static inline void mc_flow_count(meshcoll_t *h, const mc_flow_t *flow, size_t by
 /* The tag of the data of a message from a rank of the handle. */
 static inline uint64_t mc_data_tag(const meshcoll_t *h, int32_t source, uint32_t id)
 {
-    return mc_tag_data(mc_job_rank(h, source), id) | mc_tag_context(h->context);
+    return mc_tag_data(mc_job_rank(h, source), id) | mc_tag_context(h->context.number);
 }
 
 #endif

@@ -160,8 +160,10 @@ const _Atomic bool mc_no_alarm;
 static uint32_t context_of(const meshcoll_t *h)
 {
     /* disjoint parts may have equal ones, but not the same lowest rank */
-    const uint32_t lowest = h->by_job_rank ? (uint32_t)h->job_rank[h->by_job_rank[0]] : 0;
-    return (h->creation << MC_TAG_CONTEXT_BITS | h->context) ^ lowest * UINT32_C(0x9e3779b1);
+    const uint32_t lowest =
+        h->ranks.by_job_rank ? (uint32_t)h->ranks.job_rank[h->ranks.by_job_rank[0]] : 0;
+    return (h->context.creation << MC_TAG_CONTEXT_BITS | h->context.number) ^
+           lowest * UINT32_C(0x9e3779b1);
 }
 
 static bool is_member(const meshcoll_t *h, int32_t comm_rank)
@@ -171,7 +173,7 @@ static bool is_member(const meshcoll_t *h, int32_t comm_rank)
 
 uint32_t mc_failure_made(const meshcoll_t *h, const mc_lead_t *lead)
 {
-    return lead == &h->lead ? h->n_calls + h->n_persistent : lead->n_starts;
+    return lead == &h->leads.calls ? h->calls.n + h->calls.n_persistent : lead->n_starts;
 }
 
 static bool is_news_of(const meshcoll_t *h, const mc_news_t *news)
@@ -184,7 +186,7 @@ static bool is_news_of(const meshcoll_t *h, const mc_news_t *news)
 static bool is_of(const meshcoll_t *h, const mc_news_t *news)
 {
     return news->persistent != MC_NEWS_START &&
-           mc_failure_made(h, &h->lead) - news->made < MOST_AHEAD && is_news_of(h, news);
+           mc_failure_made(h, &h->leads.calls) - news->made < MOST_AHEAD && is_news_of(h, news);
 }
 
 static bool is_refused(const meshcoll_request_t *r, const mc_news_t *news)
@@ -198,7 +200,7 @@ static const mc_lead_t *find_lead(const meshcoll_t *h, const mc_news_t *news)
 {
     const mc_lead_t *found = NULL;
     if (news->persistent != MC_NEWS_START)
-        return &h->lead;
+        return &h->leads.calls;
     for (const mc_list_node_t *n = h->requests.first; n && !found; n = n->next) {
         const meshcoll_request_t *const r = mc_request_of_mesh(n);
         found = r->persistent && r->number == news->number ? mc_persistent_of(r)->lead : NULL;
@@ -217,8 +219,8 @@ static bool is_one_sided(const meshcoll_t *h, const mc_news_t *news)
 static bool any_is_one_sided(const mc_job_t *job, const mc_news_t *news)
 {
     bool any = false;
-    for (const meshcoll_t *h = job->meshes; h && !any; h = h->next)
-        any = h->state == MC_MESH_OPEN && is_one_sided(h, news);
+    for (const meshcoll_t *h = job->meshes; h && !any; h = h->entry.next)
+        any = h->entry.state == MC_MESH_OPEN && is_one_sided(h, news);
     return any;
 }
 
@@ -238,7 +240,7 @@ int mc_failure_differs(const meshcoll_t *h, const mc_lead_t *lead)
     mc_news_t news;
     uint32_t next = 0;
     const mc_refusals_t *const f = &lead->refused;
-    const bool starts = lead != &h->lead;
+    const bool starts = lead != &h->leads.calls;
     while (h->job->monitor && mc_news_refusal(mc_monitor_board(h->job->monitor), &next, &news))
         if (news.context == context_of(h) && (news.persistent == MC_NEWS_START) == starts &&
             (int32_t)(news.made - f->settled) > 0)
@@ -292,7 +294,7 @@ static void broadcast_refusal(meshcoll_t *h, mc_lead_t *lead, uint32_t number, m
     mc_text_add(&text, "rank %d was refused this %s %u of %s), and does not take part: %s",
                 (int)news.rank, what[call], number % MC_TAG_CALLS, h->text, meshcoll_last_error());
     mc_monitor_tell(h->job->monitor, &news);
-    if (!h->checks || call == MC_NEWS_START) /* else all ranks compared it */
+    if (!h->hooks->compare || call == MC_NEWS_START) /* else all ranks compared it */
         keep_refusal(h, lead);
 }
 
@@ -307,7 +309,7 @@ int mc_failure_refused(meshcoll_t *h, uint32_t number, bool persistent, int stat
         mc_failure_break(h, status);
         return mc_fail(job->failure.status, "%s", job->failure.why);
     }
-    broadcast_refusal(h, &h->lead, number, persistent ? MC_NEWS_PERSISTENT : MC_NEWS_CALL);
+    broadcast_refusal(h, &h->leads.calls, number, persistent ? MC_NEWS_PERSISTENT : MC_NEWS_CALL);
     return status;
 }
 

@@ -14,8 +14,9 @@
  * hold (docs/lab-notes/network.md). */
 int32_t mc_tuner_pieces(const dim_t *d, size_t bytes)
 {
-    const size_t piece =
-        d->line->window ? mc_pacing_message(d->line->window, d->line->concurrent) : RARE_BYTES;
+    const size_t piece = d->line->share.window
+                             ? mc_pacing_message(d->line->share.window, d->line->share.concurrent)
+                             : RARE_BYTES;
     const size_t pieces = (bytes + piece - 1) / piece;
     return pieces < MC_MAX_SEGMENTS ? (int32_t)pieces : MC_MAX_SEGMENTS;
 }
@@ -61,7 +62,7 @@ mc_seen_t mc_tuner_seen(const tuner_t *t, dim_t *d)
                       .lines = d->lines,
                       .row = in_row(d, time[SMALL_ALL], time[ROW_ALL]),
                       .together = slope(d, time[QUARTER_ALL], time[LARGE_ALL]),
-                      .window = d->pulled ? 0 : (double)d->line->window,
+                      .window = d->pulled ? 0 : (double)d->line->share.window,
                       .own_wire = has_own_wire(t, d),
                       .bytes = d->bytes};
     seen.alone = d->lines > 1 ? slope(d, time[QUARTER_ALONE], time[LARGE_ALONE]) : seen.together;

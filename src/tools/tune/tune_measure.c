@@ -259,9 +259,9 @@ static bool widen(dim_t *d, double small, double large)
                              .dim = {{.alpha = small / messages,
                                       .beta = large / messages / d->lines / (double)d->bytes}}};
     const double window = mc_link_window(&seen, 0);
-    if (d->line->window == 0 || window <= 1.5 * (double)d->line->window)
+    if (d->line->share.window == 0 || window <= 1.5 * (double)d->line->share.window)
         return false;
-    d->line->window = (size_t)window;
+    d->line->share.window = (size_t)window;
     return true;
 }
 

@@ -173,7 +173,7 @@ mc_wait_place_t mc_wait_place(const mc_job_t *job, int32_t rank)
 void mc_wait_set_job_peer(const meshcoll_t *h, int32_t rank, mc_wait_t *wait)
 {
     const mc_job_t *const job = h->job;
-    const int32_t in_part = !h->job_rank || rank < 0 ? -1 : mc_rank_of_job_rank(h, rank);
+    const int32_t in_part = !h->ranks.job_rank || rank < 0 ? -1 : mc_rank_of_job_rank(h, rank);
     wait->in_part = in_part < 0 ? -1 : mc_comm_rank_of(&h->order, in_part);
     wait->peer = rank;
     wait->known_as = rank < 0 ? -1 : mc_comm_rank_of(&job->order, rank);
@@ -217,7 +217,7 @@ static mc_wait_kind_t kind_of(const mc_run_t *r)
 {
     const meshcoll_t *const h = r->head.mesh;
     const void *const in = r->operands.in;
-    return in && in == &h->arrived ? MC_WAIT_BARRIER : r->head.kind->waits;
+    return in && in == &h->calls.arrived ? MC_WAIT_BARRIER : r->head.kind->waits;
 }
 
 static void set_asked(const mc_run_t *r, mc_wait_t *wait)

@@ -16,7 +16,7 @@ mc_wait_place_t mc_wait_place(const mc_job_t *job, int32_t rank);
 /* Tells the meshes of a family apart; the same on all ranks. */
 static inline uint32_t mc_wait_part(const meshcoll_t *h)
 {
-    return h->creation << MC_TAG_CONTEXT_BITS | h->context;
+    return h->context.creation << MC_TAG_CONTEXT_BITS | h->context.number;
 }
 /* Every process numbers its own operations; all are one. */
 static inline int32_t mc_wait_op(meshcoll_op_t op)

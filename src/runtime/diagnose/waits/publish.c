@@ -95,8 +95,8 @@ static void remove_mesh(published_t *p, const meshcoll_t *h)
     }
     const meshcoll_t *other = h->job->meshes;
     while (other &&
-           (other == h || other->state != MC_MESH_OPEN || find_mesh(p, other) < p->n_meshes))
-        other = other->next;
+           (other == h || other->entry.state != MC_MESH_OPEN || find_mesh(p, other) < p->n_meshes))
+        other = other->entry.next;
     if (other)
         add_mesh(p, other);
 }
@@ -187,7 +187,7 @@ void mc_waits_forget(const meshcoll_request_t *ended)
 static uint32_t digest_of(const meshcoll_t *h, uint32_t n_calls, uint32_t number)
 {
     const uint64_t made =
-        atomic_load_explicit(&h->made[number % MC_MADE_CALLS], memory_order_relaxed);
+        atomic_load_explicit(&h->calls.made[number % MC_MADE_CALLS], memory_order_relaxed);
     const uint32_t back = (n_calls - 1 - number) % MC_TAG_CALLS;
     const uint32_t more = (uint32_t)(made >> 32) - (n_calls - back);
     const bool is_it = number == (uint16_t)(made >> 16) && more < MC_MADE_CALLS;
@@ -198,12 +198,12 @@ static void copy_meshes(const published_t *p, uint32_t number, mc_waits_t *copy)
 {
     for (int32_t i = 0; i < p->n_meshes; i++) {
         const meshcoll_t *const h = p->mesh[i];
-        const uint32_t n_calls = atomic_load_explicit(&h->n_calls, memory_order_relaxed);
+        const uint32_t n_calls = atomic_load_explicit(&h->calls.n, memory_order_relaxed);
         copy->mesh[copy->n_meshes++] = (mc_waits_mesh_t){
             .id = mc_wait_part(h),
             .n_calls = n_calls,
             .digest = digest_of(h, n_calls, number),
-            .n_persistent = atomic_load_explicit(&h->n_persistent, memory_order_relaxed),
+            .n_persistent = atomic_load_explicit(&h->calls.n_persistent, memory_order_relaxed),
             .broken = p->broken[i]};
     }
 }
