@@ -16,7 +16,7 @@ foreach(source IN LISTS fuzz_sources)
         RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/fuzz)
     target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
     target_link_options(${target} PRIVATE -fsanitize=fuzzer)
-    target_link_libraries(${target} PRIVATE meshcoll_internal)
+    target_link_libraries(${target} PRIVATE meshcoll_simulate)
     add_dependencies(fuzz ${target})
     add_test(NAME fuzz.${name} COMMAND bash ${PROJECT_SOURCE_DIR}/tests/fuzz/run.sh ${name})
     set_tests_properties(fuzz.${name} PROPERTIES LABELS fuzz TIMEOUT ${fuzz_timeout}

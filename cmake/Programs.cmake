@@ -15,7 +15,7 @@ function(meshcoll_add_program target name folder)
     set_target_properties(${target} PROPERTIES
         OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
     target_compile_definitions(${target} PRIVATE MESHCOLL_VERSION="${PROJECT_VERSION}")
-    target_link_libraries(${target} PRIVATE meshcoll_gpu $<$<BOOL:${arg_MPI}>:meshcoll_internal_mpi>)
+    target_link_libraries(${target} PRIVATE meshcoll_gpu meshcoll_simulate $<$<BOOL:${arg_MPI}>:meshcoll_internal_mpi>)
 endfunction()
 
 # meshcoll_add_examples(<folder>): one program per C file, on the public API only; mpi.c where there is MPI.

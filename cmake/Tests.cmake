@@ -41,7 +41,7 @@ if(support_sources)
     add_library(meshcoll_test_support STATIC ${support_sources})
     meshcoll_compile_options(meshcoll_test_support)
     target_include_directories(meshcoll_test_support PUBLIC ${PROJECT_SOURCE_DIR}/tests)
-    target_link_libraries(meshcoll_test_support PUBLIC meshcoll_gpu)
+    target_link_libraries(meshcoll_test_support PUBLIC meshcoll_gpu meshcoll_simulate)
 endif()
 
 file(GLOB mpi_support_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/support/mpi/*.c)

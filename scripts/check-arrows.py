@@ -71,9 +71,11 @@ MAY["runtime/execute"] = [*CORE, *TRANSPORT, "compose/pace", "compose/algorithms
 for room in MAY:
     if room.startswith(("transport", "job", "runtime", "gpu")):
         MAY[room] = [*MAY[room], "base/system"]
+MAY["network"] = [*CORE[:3], "base/system"]     # of the command, not of the library
+MAY["simulate"] = CORE + COMPOSE + ["network"]
 LIBRARY = list(MAY)
 MAY["mpi"] = []
-COMMANDS = ["tools/" + name for name in ("count", "list", "plan", "run", "status", "topo", "trace", "tune", "verify")]
+COMMANDS = ["tools/" + name for name in ("count", "list", "plan", "run", "simulate", "status", "topo", "trace", "tune", "verify")]
 MAY["tools/common"] = [*LIBRARY, "mpi"]
 MAY["tools/gpu"] = ["base", "mesh", "gpu/cuda", "runtime/place"]
 for command in COMMANDS:

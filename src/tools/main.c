@@ -6,8 +6,8 @@
 #include <string.h>
 
 static const mc_command_t *const commands[] = {
-    &mc_plan_command, &mc_trace_command, &mc_verify_command, &mc_count_command, &mc_list_command,
-    &mc_topo_command, &mc_run_command,   &mc_status_command, &mc_tune_command,
+    &mc_plan_command, &mc_trace_command, &mc_verify_command,   &mc_count_command,  &mc_list_command,
+    &mc_topo_command, &mc_run_command,   &mc_simulate_command, &mc_status_command, &mc_tune_command,
 };
 
 static int print_help(FILE *out)

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# docs/command.md shows what the command prints: each example is the beginning of what it prints here. Left out is what
+# Pages show what the command prints: each example is the beginning of what it prints here. Left out is what
 # needs MPI, and so are times of day.
 . "$(dirname "$0")/lib.sh"
 
-PATH=$(dirname "$MESHCOLL"):$PATH python3 - docs/command.md <<'PYTHON' || fail "docs/command.md shows something else"
+PATH=$(dirname "$MESHCOLL"):$PATH python3 - docs/command.md docs/simulate.md <<'PYTHON' || fail "a page shows something else"
 import re, shlex, subprocess, sys
 
 def examples(text):
@@ -17,7 +17,8 @@ def lines(text):
     return [re.sub(r"in [0-9.]+ m?s$", "in a while", line.rstrip()) for line in text.strip().splitlines()]
 
 seen, failed = 0, 0
-for command, shown in examples(open(sys.argv[1], encoding="utf-8").read()):
+pages = "\n".join(open(page, encoding="utf-8").read() for page in sys.argv[1:])
+for command, shown in examples(pages):
     seen += 1
     printed = subprocess.run(shlex.split(command), capture_output=True, text=True, check=False).stdout
     want, got = lines(shown), lines(printed)

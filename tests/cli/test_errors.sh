@@ -5,7 +5,7 @@
 bcast=(plan bcast --mesh box=4,gpu=8)
 ring=(trace allreduce --mesh x=4 --strategy allreduce:ring)
 
-refused "expected one of plan, trace, verify, count, list, topo, run, status, tune, help" paln
+refused "expected one of plan, trace, verify, count, list, topo, run, simulate, status, tune, help" paln
 refused "there is no command 'nonsense'" help nonsense
 
 refused "which collective? expected one of bcast, reduce" plan --mesh x=4 --bytes 1K

@@ -42,6 +42,9 @@ typedef struct {
     mc_aligned_t aligned;
     mc_fan_t fan;
     bool plane; /* for planes: enumerated only on lines of two merged dimensions */
+    /* Do all ranks of a line do the same? Then rank i + k has the plan of rank i with all peers k further, and
+     * messages as large, though of other slices. */
+    bool rotates;
 } mc_algorithm_t;
 
 enum { MC_MAX_ALGORITHMS = 64 }; /* mc_choices_t has a bit for each */

@@ -1,0 +1,407 @@
+#include "compose/planner/planner.h"
+#include "mesh/link/link_text.h"
+#include "simulate/simulate.h"
+#include "tools/common/show.h"
+
+#include <stdlib.h>
+
+static const char usage[] =
+    "  meshcoll simulate COLLECTIVE --mesh MESH --bytes SIZE [--network NETWORK] [--links LINKS] "
+    "[--strategy STRATEGY] …\n"
+    "  meshcoll simulate COLLECTIVE --mesh MESH --bytes SIZE [--network NETWORK] --top N\n";
+
+static const char about[] = "Runs the plans of all ranks, event by event, on the links of the mesh "
+                            "and on a network between its boxes, where\n"
+                            "messages share links, and prints the time beside the price of the "
+                            "model. Nothing is measured. A network is\n"
+                            "  tree=DOWN:UP:RATE/…[;rails][;ecmp]  switches with DOWN links down "
+                            "and UP links up, leaves first\n"
+                            "  torus=16x16x40:RATE[;ecmp]          a node for each port of a box\n"
+                            "  graph=FILE:RATE[;ecmp]              lines \"A B [RATE]\"; 0, 1, 2, "
+                            "… are ports, other names switches\n";
+
+static const char examples[] =
+    "  meshcoll simulate allreduce --mesh box=16,gpu=8 --links dgx-h100 --bytes 256M --network "
+    "\"tree=32:16:50GB/s;rails\"\n"
+    "  meshcoll simulate allreduce --mesh pod=8,box=160,gpu=8 --links dgx-h100 --bytes 1G "
+    "--strategy flat-ring\n"
+    "  meshcoll simulate bcast --mesh box=8,gpu=8 --bytes 64M --network tree=4:1:25Gbit/s --top 5\n"
+    "  meshcoll simulate allgather --mesh x=4 --bytes 4M --links uniform --network tree=2:1:1GB/s "
+    "--order 0,2,1,3\n";
+
+/* What the command line gives; a process runs one command. */
+static struct {
+    const char *collective, *mesh, *links, *bytes, *network, *strategy, *root, *order, *late, *slow,
+        *trace;
+    int32_t top;
+    bool whole, json;
+    uint64_t size;
+    meshcoll_collective_t what;
+    mc_mesh_t on;
+    mc_links_t with;
+    mc_network_t between;
+    mc_simulation_t query;
+    int32_t *place;
+    int64_t *delay;
+    FILE *out;
+} given;
+
+/* As it was given: the text of the network in a buffer of its own. */
+static const char *network_text(void)
+{
+    static char buffer[MC_NETWORK_TEXT];
+    mc_text_t text = mc_text(buffer, sizeof buffer);
+    if (given.query.network)
+        mc_network_print(given.query.network, &text);
+    return buffer;
+}
+
+/* A strategy, its price, and what the simulation says. */
+typedef struct {
+    mc_strategy_t strategy;
+    double price;
+    mc_simulated_t simulated;
+} run_t;
+
+static double seconds_of(const run_t *run)
+{
+    return (double)run->simulated.ps / 1e12;
+}
+
+/* "0,2,1,3": the place of each rank, each place once. */
+static int read_order(const char *text, int32_t n)
+{
+    mc_word_t rest = mc_word_of(text);
+    int32_t r = 0;
+    bool *const taken = calloc((size_t)n, sizeof *taken);
+    given.place = malloc((size_t)n * sizeof *given.place);
+    int status = taken && given.place ? MESHCOLL_OK : mc_fail_memory("the order of ranks");
+    for (; rest.n > 0 && !status; r++) {
+        mc_word_t word = mc_word_cut(&rest, ',');
+        double number;
+        if (r >= n || !mc_read_number(&word, &number) || word.n > 0 || number >= n ||
+            number != (int32_t)number || taken[(int32_t)number])
+            break;
+        taken[given.place[r] = (int32_t)number] = true;
+    }
+    free(taken);
+    if (!status && (r < n || rest.n > 0))
+        status = mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                         "--order takes a place from 0 to %d for each of the %d ranks, each once, "
+                         "as in 0,2,1,3; "
+                         "that of rank %d is not one",
+                         n - 1, n, r);
+    given.query.order = given.place;
+    return status;
+}
+
+/* "5:1ms": rank 5 starts 1 ms later. */
+static int read_late(const char *text, int32_t n)
+{
+    mc_word_t rest = mc_word_of(text);
+    mc_word_t rank = mc_word_cut(&rest, ':');
+    double number, seconds;
+    if (!mc_read_number(&rank, &number) || rank.n > 0 || number >= n || number != (int32_t)number ||
+        !mc_read_seconds(rest, &seconds) || seconds > 1e6)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "--late takes a rank below %d and its delay, as in 5:1ms; got '%s'", n,
+                       text);
+    given.delay = calloc((size_t)n, sizeof *given.delay);
+    if (!given.delay)
+        return mc_fail_memory("the delays of ranks");
+    given.delay[(int32_t)number] = (int64_t)(seconds * 1e12 + 0.5);
+    given.query.late = given.delay;
+    return MESHCOLL_OK;
+}
+
+/* "leaf0.0 up1:4": messages on that link take 4 times as long. */
+static int read_slow(char *text)
+{
+    char *const colon = strrchr(text, ':');
+    mc_word_t factor = mc_word_of(colon ? colon + 1 : "");
+    if (!mc_read_number(&factor, &given.query.slow_factor) || factor.n > 0 ||
+        given.query.slow_factor < 1)
+        return mc_fail(
+            MESHCOLL_ERR_INVALID_ARG,
+            "--slow takes a link and a factor of at least 1, as in \"leaf0.0 up1:4\"; got '%s'",
+            text);
+    *colon = '\0';
+    given.query.slow_link = text;
+    return MESHCOLL_OK;
+}
+
+static int read_request(void)
+{
+    mc_simulation_t *const q = &given.query;
+    int status = mc_read_collective(given.collective, &given.what);
+    if (!status)
+        status = mc_read_mesh(given.mesh, &given.on);
+    if (!status && !given.bytes)
+        status = mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                         "--bytes is missing; expected the size of the whole vector, as in "
+                         "--bytes 64M");
+    if (!status)
+        status = mc_read_bytes("--bytes", given.bytes, &given.size);
+    if (!status)
+        status = mc_read_root(given.root, given.what, &given.on, &q->root);
+    if (!status)
+        status = mc_links_parse(given.links, &given.on, &given.with);
+    if (!status && given.network) {
+        status = mc_network_parse(given.network, &given.between);
+        q->network = &given.between;
+        if (!status)
+            status = mc_simulate_fit(&given.on, &given.with, q->network);
+    }
+    if (!status && given.order)
+        status = read_order(given.order, given.on.size);
+    if (!status && given.late)
+        status = read_late(given.late, given.on.size);
+    if (!status && given.slow)
+        status = read_slow((char *)given.slow);
+    if (!status && given.strategy && given.top)
+        status = mc_fail(MESHCOLL_ERR_INVALID_ARG, "--top goes without --strategy");
+    q->mesh = &given.on;
+    q->links = &given.with;
+    q->bytes = (double)given.size;
+    q->whole = given.whole || given.trace;
+    return status;
+}
+
+/* The strategy asked for, or the cheapest ones. */
+static int choose(run_t **runs, uint32_t *n)
+{
+    const uint32_t most = given.top ? (uint32_t)given.top : 1;
+    const mc_planner_query_t query = {
+        .root = given.query.root, .bytes = (double)given.size, .max_segments = 256, .most = most};
+    mc_ranking_t ranking = {0};
+    run_t *const all = calloc(most, sizeof *all);
+    int status = all ? MESHCOLL_OK : mc_fail_memory("the simulations");
+    *n = 1;
+    if (!status && given.strategy)
+        status = mc_strategy_parse(given.strategy, given.what, &given.on, &all->strategy);
+    else if (!status)
+        status = mc_planner_rank(given.what, &given.on, &given.with, &query, &ranking);
+    for (uint32_t i = 0; i < ranking.n && i < most && !status; i++) {
+        all[i].strategy = ranking.list[i].strategy;
+        *n = i + 1;
+    }
+    free(ranking.list);
+    for (uint32_t i = 0; i < *n && !status; i++)
+        all[i].price = mc_strategy_seconds(&all[i].strategy, &given.on, &given.with,
+                                           given.query.root, (double)given.size);
+    *runs = all;
+    return status;
+}
+
+/* Chrome's trace events: a row for each sender, a box a message. */
+static void trace_message(void *context, const mc_sent_t *m)
+{
+    char line[256];
+    FILE *const out = context;
+    mc_number_print(line, sizeof line,
+                    "%s\n{\"name\":\"%d to %d\",\"cat\":\"phase "
+                    "%d\",\"ph\":\"X\",\"pid\":0,\"tid\":%d,\"ts\":%.6f,\"dur\":%.6f,"
+                    "\"args\":{\"bytes\":%.0f}}",
+                    ftell(out) > 16 ? "," : "", m->from, m->to, m->phase, m->from,
+                    (double)m->start / 1e6, (double)(m->arrival - m->start) / 1e6, m->bytes);
+    fputs(line, out);
+}
+
+static int simulate(run_t *run)
+{
+    given.query.strategy = &run->strategy;
+    return mc_simulate(&given.query, &run->simulated);
+}
+
+static int simulate_traced(run_t *run)
+{
+    given.out = fopen(given.trace, "w");
+    if (!given.out)
+        return mc_fail(MESHCOLL_ERR_IO, "%s cannot be written", given.trace);
+    fprintf(given.out, "{\"traceEvents\":[");
+    given.query.record = trace_message;
+    given.query.context = given.out;
+    const int status = simulate(run);
+    fprintf(given.out, "\n]}\n");
+    const bool failed = ferror(given.out);
+    return fclose(given.out) || failed
+               ? mc_fail(MESHCOLL_ERR_IO, "%s cannot be written", given.trace)
+               : status;
+}
+
+/* Output ------------------------------------------------------------------------------------------ */
+
+static int print_runs(const run_t *runs, uint32_t n, double bound)
+{
+    static const char *const head[] = {"simulated", "price", "/ price", "/ bound", "strategy"};
+    mc_table_t table = mc_table("rrrrl");
+    mc_table_add_row(&table, head);
+    for (uint32_t i = 0; i < n; i++) {
+        mc_table_add_seconds(&table, seconds_of(&runs[i]));
+        mc_table_add_seconds(&table, runs[i].price);
+        mc_table_add(&table, "%.2f",
+                     runs[i].price > 0 ? seconds_of(&runs[i]) / runs[i].price : 1.0);
+        mc_table_add(&table, "%.2f", bound > 0 ? seconds_of(&runs[i]) / bound : 1.0);
+        mc_table_add(&table, "%s", mc_show_strategy(&runs[i].strategy, &given.on));
+    }
+    return mc_table_print(&table, 2, stdout);
+}
+
+static int print_phases(const run_t *run)
+{
+    static const char *const head[] = {"phase", "begins", "ends", "span"};
+    mc_table_t table = mc_table("lrrr");
+    mc_table_add_row(&table, head);
+    for (int32_t i = 0; i < run->strategy.n_phases; i++) {
+        const double first = (double)run->simulated.phase[i].first / 1e12,
+                     last = (double)run->simulated.phase[i].last / 1e12;
+        if (first > last)
+            continue;
+        mc_table_add(&table, "%s", mc_show_phase(&run->strategy, &given.on, i));
+        mc_table_add_seconds(&table, first);
+        mc_table_add_seconds(&table, last);
+        mc_table_add_seconds(&table, last - first);
+    }
+    return mc_table_print(&table, 2, stdout);
+}
+
+static int print_links(const mc_simulated_t *s)
+{
+    static const char *const head[] = {"link", "busy", "load", "links alike"};
+    mc_table_t table = mc_table("lrrr");
+    if (s->n_busiest == 0)
+        return MESHCOLL_OK;
+    printf("\nthe busiest links between ports, and how much of the time they carry messages:\n\n");
+    mc_table_add_row(&table, head);
+    for (int32_t i = 0; i < s->n_busiest; i++) {
+        mc_table_add(&table, "%s", s->busiest[i].name);
+        mc_table_add_seconds(&table, (double)s->busiest[i].busy / 1e12);
+        mc_table_add(&table, "%.1f %%", 100.0 * (double)s->busiest[i].busy / (double)s->ps);
+        mc_table_add(&table, "%u", s->busiest[i].alike);
+    }
+    return mc_table_print(&table, 2, stdout);
+}
+
+static int print_text(const run_t *runs, uint32_t n, double bound)
+{
+    char mesh[MC_MESH_TEXT], number[MC_NUMBER_TEXT];
+    const mc_simulated_t *const s = &runs->simulated;
+    printf("%s of %s on %s, %d ranks\n\nnetwork: %s\nlinks: %s\n", mc_moves[given.what].name,
+           mc_print_bytes((double)given.size, number, sizeof number), mc_mesh_text(&given.on, mesh),
+           given.on.size, given.network ? network_text() : "none: boxes are joined without sharing",
+           given.links && *given.links ? given.links : mc_cluster_presets[0].name);
+    mc_show_links(&given.on, &given.with);
+    putchar('\n');
+    int status = print_runs(runs, n, bound);
+    printf("\nno strategy is faster than %s (lower bound, without the network)\n\n",
+           mc_print_seconds(bound, number, sizeof number));
+    if (n > 1)
+        printf("%s\n", mc_show_strategy(&runs->strategy, &given.on));
+    if (!status)
+        status = print_phases(runs);
+    if (!status)
+        status = print_links(s);
+    printf("\n%s messages were simulated", mc_print_count(s->messages, number, sizeof number));
+    if (s->classes < given.on.size)
+        printf(": the %d ranks are %d that differ, and the others do the same at the same time",
+               given.on.size, s->classes);
+    putchar('\n');
+    return status;
+}
+
+static json_t *json_run(const run_t *run)
+{
+    const mc_simulated_t *const s = &run->simulated;
+    json_t *const phases = json_array(), *const links = json_array();
+    for (int32_t i = 0; i < run->strategy.n_phases; i++)
+        if (s->phase[i].first <= s->phase[i].last)
+            json_array_append_new(phases, json_pack("{s:s, s:I, s:I}", "phase",
+                                                    mc_show_phase(&run->strategy, &given.on, i),
+                                                    "begins_ps", (json_int_t)s->phase[i].first,
+                                                    "ends_ps", (json_int_t)s->phase[i].last));
+    for (int32_t i = 0; i < s->n_busiest; i++)
+        json_array_append_new(links, json_pack("{s:s, s:I, s:i}", "link", s->busiest[i].name,
+                                               "busy_ps", (json_int_t)s->busiest[i].busy, "alike",
+                                               (int)s->busiest[i].alike));
+    return json_pack("{s:s, s:I, s:f, s:f, s:o, s:o, s:I, s:I, s:i, s:i}", "strategy",
+                     mc_show_strategy(&run->strategy, &given.on), "simulated_ps", (json_int_t)s->ps,
+                     "seconds", seconds_of(run), "price_seconds", run->price, "phases", phases,
+                     "busiest", links, "messages", (json_int_t)s->messages, "events",
+                     (json_int_t)s->events, "plans", (int)s->plans, "classes", (int)s->classes);
+}
+
+static int print_json(const run_t *runs, uint32_t n, double bound)
+{
+    json_t *const list = json_array();
+    for (uint32_t i = 0; i < n; i++)
+        json_array_append_new(list, json_run(&runs[i]));
+    return mc_json_print(
+        json_pack("{s:s, s:s, s:o, s:o, s:s, s:I, s:f, s:o}", "command", "simulate", "collective",
+                  mc_moves[given.what].name, "mesh", mc_json_mesh(&given.on), "links",
+                  mc_json_links(&given.on, &given.with), "network", network_text(), "bytes",
+                  (json_int_t)given.size, "lower_bound_seconds", bound, "strategies", list));
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const int64_t x = ((const run_t *)a)->simulated.ps, y = ((const run_t *)b)->simulated.ps;
+    return (x > y) - (x < y);
+}
+
+static const mc_option_t options[] = {
+    MC_OPTION_TEXT("mesh", "MESH", "ranks by dimension, outermost first: box=8,gpu=8", &given.mesh),
+    MC_OPTION_TEXT("bytes", "SIZE", "bytes of the whole vector: 512, 64K, 64M, 1G", &given.bytes),
+    MC_OPTION_TEXT("links", "LINKS", "a preset or links by hand; see meshcoll list links",
+                   &given.links),
+    MC_OPTION_TEXT("network", "NETWORK",
+                   "between boxes, as above; left out: as many links as ports need",
+                   &given.network),
+    MC_OPTION_TEXT("strategy", "STRATEGY",
+                   "its text or its name; left out: the cheapest by the model", &given.strategy),
+    MC_OPTION_NUMBER("top", "N", "the N cheapest by the model, the fastest first", &given.top, 1,
+                     10000),
+    MC_OPTION_TEXT("root", "RANK", "root of bcast, reduce, scatter, gather: 0", &given.root),
+    MC_OPTION_TEXT("order", "PLACES",
+                   "where each rank is: 0,2,1,3 has rank 1 where rank 2 would be", &given.order),
+    MC_OPTION_TEXT("late", "RANK:TIME", "a rank that starts later, as in 5:1ms", &given.late),
+    MC_OPTION_TEXT("slow", "LINK:FACTOR", "a link that takes longer, as in \"leaf0.0 up1:4\"",
+                   &given.slow),
+    MC_OPTION_FLAG("whole", "simulate every rank, not one of those that do the same", &given.whole),
+    MC_OPTION_TEXT("trace", "FILE",
+                   "every message as trace events, for chrome://tracing or Perfetto", &given.trace),
+    MC_OPTION_FLAG("json", "as JSON", &given.json),
+    {0},
+};
+
+static int run(int argc, char **argv)
+{
+    mc_arguments_t arguments = {.text = &given.collective, .most = 1};
+    run_t *runs = NULL;
+    uint32_t n = 0;
+    int status = mc_options_parse(&mc_simulate_command, options, argc, argv, &arguments);
+    if (!status)
+        status = read_request();
+    if (!status)
+        status = choose(&runs, &n);
+    for (uint32_t i = 0; i < n && !status; i++)
+        status = i == 0 && given.trace ? simulate_traced(&runs[i]) : simulate(&runs[i]);
+    if (!status) {
+        const double bound = mc_lower_bound(given.what, &given.on, &given.with, (double)given.size);
+        qsort(runs, n, sizeof *runs, by_time);
+        status = (given.json ? print_json : print_text)(runs, n, bound);
+    }
+    free(runs);
+    free(given.place);
+    free(given.delay);
+    mc_network_free(&given.between);
+    return status;
+}
+
+const mc_command_t mc_simulate_command = {
+    .name = "simulate",
+    .summary = "a collective on a described network, message by message",
+    .usage = usage,
+    .about = about,
+    .examples = examples,
+    .run = run,
+};

@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# Simulated times by hand, what is recorded, what is refused; results that do not depend on how many ranks stand for all.
+. "$(dirname "$0")/lib.sh"
+
+ring=(simulate allreduce --mesh x=4 --bytes 4000000 --links "x=alpha:1us;beta:1GB/s" --strategy allreduce:ring)
+ps='j["strategies"][0]["simulated_ps"]'
+
+# Two leaves with one link up each: six steps of 1 MB; crossed, two messages share a link.
+run 0 "${ring[@]}" --network tree=2:1:1GB/s --json
+gives "$ps" 6006000000
+gives 'j["network"], j["strategies"][0]["busiest"][0]["link"]' "('tree=2:1:1GB/s', 'leaf0.0 up0')"
+run 0 "${ring[@]}" --network tree=2:1:1GB/s --order 0,2,1,3 --json
+gives "$ps" 12006000000
+gives 'j["strategies"][0]["busiest"][0]["busy_ps"]' 12000000000
+run 0 "${ring[@]}" --network tree=2:1:1GB/s --slow "leaf1.0 up0:3" --json
+gives "$ps" 18001000000
+run 0 "${ring[@]}" --late 2:5ms --json
+gives "$ps" 11006000000
+
+# A graph is the same two leaves.
+printf '0 a\n1 a\n2 b\n3 b\na b\n' >"$scratch/graph"
+run 0 "${ring[@]}" --network "graph=$scratch/graph:1GB/s" --order 0,2,1,3 --json
+gives "$ps" 12006000000
+gives 'j["strategies"][0]["busiest"][0]["link"]' "a>b"
+
+# Ranks that stand for all, and all.
+many=(simulate allreduce --mesh pod=2,box=8,gpu=4 --links dgx-h100 --bytes 64M --network "tree=8:4:47GB/s/8")
+for strategy in hierarchical flat-ring torus; do
+    run 0 "${many[@]}" --strategy "$strategy" --json
+    few=$(query "$ps") classes=$(query 'j["strategies"][0]["classes"]')
+    run 0 "${many[@]}" --strategy "$strategy" --json --whole
+    gives "$ps" "$few"
+    gives 'j["strategies"][0]["classes"]' 64
+    [ "$classes" -lt 64 ] || fail "$strategy: $classes classes of 64 ranks"
+done
+
+# The fastest first, beside their prices; the list has what was asked for.
+run 0 simulate bcast --mesh box=4,gpu=4 --bytes 16M --network tree=4:1:25Gbit/s --top 6 --json
+gives 'len(j["strategies"]), [s["simulated_ps"] for s in j["strategies"]] == sorted(s["simulated_ps"] for s in j["strategies"])' "(6, True)"
+gives 'all(s["seconds"] >= 0.99 * j["lower_bound_seconds"] for s in j["strategies"])' True
+run 0 simulate bcast --mesh box=4,gpu=4 --bytes 16M --top 2
+has "simulated price / price / bound strategy"
+has "the busiest links between ports"
+
+# Every message, as trace events.
+run 0 "${ring[@]}" --trace "$scratch/trace.json" --json
+out=$(cat "$scratch/trace.json")
+gives 'len(j["traceEvents"]), max(e["ts"] + e["dur"] for e in j["traceEvents"])' "(24, 6006.0)"
+gives 'sum(e["args"]["bytes"] for e in j["traceEvents"])' 24000000
+
+refused "a network is written as in" simulate bcast --mesh x=4 --bytes 1M --network mesh=4
+refused "room for 2" simulate bcast --mesh x=4 --bytes 1M --network tree=2
+refused "all dimensions of this mesh are inside of one" simulate bcast --mesh gpu=4 --bytes 1M --network tree=4
+refused "that of rank 2 is not one" simulate bcast --mesh x=4 --bytes 1M --order 0,1,1,3
+refused "that of rank 3 is not one" simulate bcast --mesh x=4 --bytes 1M --order 0,1,2
+refused "takes a rank below 4 and its delay" simulate bcast --mesh x=4 --bytes 1M --late 4:1ms
+refused "no link called 'leaf7.0 up0'" simulate bcast --mesh x=4 --bytes 1M --network tree=2:1:1GB/s --slow "leaf7.0 up0:2"
+refused "a factor of at least 1" simulate bcast --mesh x=4 --bytes 1M --slow "leaf0.0 up0"
+refused "--bytes is missing" simulate bcast --mesh x=4
+refused "--top goes without --strategy" simulate bcast --mesh x=4 --bytes 1M --top 3 --strategy bcast:mst
+finish
