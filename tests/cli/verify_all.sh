@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Every path, algorithm and collective on every mesh up to 64 ranks in 1D and 2D, on 3D meshes and on 32 x 32, smaller
-# meshes first: as far as each collective comes in 4 s. With MESHCOLL_TESTS=all seven of them to the end, and allreduce,
+# meshes first: as far as each collective comes in 2 s. With MESHCOLL_TESTS=all seven of them to the end, and allreduce,
 # which has nine tenths of the strategies, as far as it comes in VERIFY_SECONDS (120); `meshcoll verify allreduce --all`
 # goes to the end.
 set -euo pipefail
 
-short=(--seconds 4)
+short=(--seconds 2)
 long=(--seconds "${VERIFY_SECONDS:-120}")
 if [ "${MESHCOLL_TESTS:-}" = all ]; then
     short=()

@@ -1,6 +1,9 @@
 /* A rank that sleeps while the others go on is not buried by what they send: no process grows by more
- * than 64 MiB. Arguments: seconds of sleep, calls of 1 MiB. Prints what the ranks grew by. */
+ * than 64 MiB. Arguments: seconds of sleep, calls of 1 MiB; 1 and 100 unless given, 2 and 200 in the long form. Prints
+ * what the ranks grew by. */
 #include <meshcoll/mpi.h>
+
+#include "support/long_form.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,7 +110,8 @@ static void run(way_t way, int seconds, int calls)
 
 int main(int argc, char **argv)
 {
-    const int seconds = argc > 1 ? atoi(argv[1]) : 2, calls = argc > 2 ? atoi(argv[2]) : 300;
+    const int seconds = argc > 1 ? atoi(argv[1]) : long_form() ? 2 : 1;
+    const int calls = argc > 2 ? atoi(argv[2]) : 100 * seconds;
     const char *const only = argc > 3 ? argv[3] : NULL;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
