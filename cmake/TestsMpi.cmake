@@ -13,10 +13,11 @@ if(mpirun_version MATCHES "Open MPI|OpenRTE")
     endif()
 endif()
 
-# meshcoll_add_mpi_test(<name> <program> RANKS <n> [ARGS …] [ENV var=value …] [TIMEOUT s] [SMOKE])
-# Runs tests/mpi/<program>.c on n ranks of this machine.
+# meshcoll_add_mpi_test(<name> <program> RANKS <n> [ARGS …] [ENV var=value …] [TIMEOUT s] [SMOKE] [SLEEPS])
+# Runs tests/mpi/<program>.c on n ranks of this machine. SLEEPS: it waits most of its time, so that others may run
+# beside it.
 function(meshcoll_add_mpi_test name program)
-    cmake_parse_arguments(PARSE_ARGV 2 arg "SMOKE" "RANKS;TIMEOUT" "ARGS;ENV")
+    cmake_parse_arguments(PARSE_ARGV 2 arg "SMOKE;SLEEPS" "RANKS;TIMEOUT" "ARGS;ENV")
     if(arg_UNPARSED_ARGUMENTS OR NOT arg_RANKS)
         message(FATAL_ERROR "meshcoll_add_mpi_test(${name}): expected RANKS <n> [ARGS …] "
                 "[ENV …] [TIMEOUT s] [SMOKE], got \"${ARGN}\"")
@@ -27,6 +28,10 @@ function(meshcoll_add_mpi_test name program)
     if(NOT arg_TIMEOUT)
         set(arg_TIMEOUT 120)
     endif()
+    set(cores ${arg_RANKS})
+    if(arg_SLEEPS)
+        set(cores 1)
+    endif()
     set(labels mpi)
     if(arg_SMOKE)
         list(APPEND labels smoke)
@@ -35,7 +40,7 @@ function(meshcoll_add_mpi_test name program)
     add_test(NAME mpi.${name} COMMAND ${MPIEXEC_EXECUTABLE} -n ${arg_RANKS} ${mpirun_flags}
              $<TARGET_FILE:mpi_${program}> ${arg_ARGS})
     set_tests_properties(mpi.${name} PROPERTIES
-        LABELS "${labels}" TIMEOUT ${arg_TIMEOUT} PROCESSORS ${arg_RANKS}
+        LABELS "${labels}" TIMEOUT ${arg_TIMEOUT} PROCESSORS ${cores}
         SKIP_RETURN_CODE ${skip_code} ENVIRONMENT "${sanitizer_mpi_env};${arg_ENV}"
         ${sanitizer_fails})
     set_property(GLOBAL APPEND PROPERTY meshcoll_mpi_registered ${program})

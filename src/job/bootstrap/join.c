@@ -1,4 +1,5 @@
 #include "job/bootstrap/join.h"
+#include "base/system/log.h"
 
 #include "base/system/descriptor.h"
 #include "job/bootstrap/notice.h"
@@ -111,10 +112,10 @@ static void say_missing(registry_t *r)
         return;
     const int32_t n = mc_join_missing(&r->joined, r->tree->self.size, &text);
     mc_seek_where(r->acceptor->listener, &at);
-    fprintf(stderr,
-            "meshcoll: rank 0 has waited %.0f s for %d of %d ranks: %s; it listens on %s, for %g s "
-            "in all (MESHCOLL_BOOTSTRAP_TIMEOUT)\n",
-            waited, n, r->tree->self.size, names, where, r->tree->timeout);
+    mc_log(MC_LOG_WARN,
+           "rank 0 has waited %.0f s for %d of %d ranks: %s; it listens on %s, for %g s "
+           "in all (MESHCOLL_BOOTSTRAP_TIMEOUT)",
+           waited, n, r->tree->self.size, names, where, r->tree->timeout);
 }
 
 static int fail_missing(const registry_t *r)
@@ -146,11 +147,11 @@ static void warn_of_strangers(const registry_t *r, const mc_pending_t *pending)
     static atomic_flag warned = ATOMIC_FLAG_INIT;
     if (!r->tree->self.has_secret && mc_peer_find(pending->fd) != MC_PEER_OURS &&
         !atomic_flag_test_and_set(&warned))
-        fprintf(stderr,
-                "meshcoll: rank 0 accepts ranks from elsewhere (%s) without a secret: anybody who "
-                "reaches its port may join; MESHCOLL_SECRET or MESHCOLL_SECRET_FILE on all ranks "
-                "keeps others out\n",
-                pending->name);
+        mc_log(MC_LOG_WARN,
+               "rank 0 accepts ranks from elsewhere (%s) without a secret: anybody who "
+               "reaches its port may join; MESHCOLL_SECRET or MESHCOLL_SECRET_FILE on all ranks "
+               "keeps others out",
+               pending->name);
 }
 
 /* A child of rank 0 keeps its connection; the others are sent to their parents. */

@@ -1,4 +1,5 @@
 #include "job/handshake/acceptor.h"
+#include "base/system/log.h"
 
 #include "base/system/descriptor.h"
 
@@ -64,9 +65,8 @@ static void remove_pending(mc_acceptor_t *acceptor, int i)
 static void say_refused(mc_acceptor_t *acceptor, const char *name, const char *why)
 {
     if (acceptor->n_lines++ < MOST_LINES)
-        fprintf(stderr, "meshcoll: rank %d refused a connection from %s: %s%s\n",
-                acceptor->self->rank, name, why,
-                acceptor->n_lines == MOST_LINES ? "; further ones are not reported" : "");
+        mc_log(MC_LOG_WARN, "rank %d refused a connection from %s: %s%s", acceptor->self->rank,
+               name, why, acceptor->n_lines == MOST_LINES ? "; further ones are not reported" : "");
 }
 
 /* In the middle of a greeting. */

@@ -1,4 +1,5 @@
 #include "job/monitor/monitor.h"
+#include "base/system/log.h"
 
 #include "base/system/descriptor.h"
 #include "base/system/ports.h"
@@ -194,10 +195,10 @@ int mc_monitor_open(int32_t size, const mc_network_t *network, double silence,
                        strerror(failed));
     }
     if (failed)
-        fprintf(stderr,
-                "meshcoll: this process cannot have a monitor (%s): ranks are not told when others "
-                "end; MESHCOLL_MONITOR=off says that this is meant\n",
-                strerror(failed));
+        mc_log(MC_LOG_WARN,
+               "this process cannot have a monitor (%s): ranks are not told when others "
+               "end; MESHCOLL_MONITOR=off says that this is meant",
+               strerror(failed));
     if (failed)
         m->own.network.n = 0;
     *contact = m->own;

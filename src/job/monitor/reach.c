@@ -1,3 +1,4 @@
+#include "base/system/log.h"
 #include "job/monitor/state.h"
 
 #include "base/system/process.h"
@@ -248,12 +249,12 @@ void mc_reach_parent(mc_monitor_t *m)
     if (failed)
         mc_relay_tear(m);
     if (failed && !atomic_load(&m->stop))
-        fprintf(stderr,
-                "meshcoll: the monitor of rank %d cannot reach that of rank %d on %.*s (%s): if a "
-                "process beyond ends, nobody may be told; MESHCOLL_MONITOR=off does without "
-                "monitors\n",
-                m->self.rank, (int)parent, MC_CONTACT_HOST, m->contact[parent].host,
-                strerror(failed));
+        mc_log(MC_LOG_WARN,
+               "the monitor of rank %d cannot reach that of rank %d on %.*s (%s): if a "
+               "process beyond ends, nobody may be told; MESHCOLL_MONITOR=off does without "
+               "monitors",
+               m->self.rank, (int)parent, MC_CONTACT_HOST, m->contact[parent].host,
+               strerror(failed));
 }
 
 /* Questions ------------------------------------------------------------------------------------ */

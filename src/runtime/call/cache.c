@@ -1,5 +1,7 @@
 #include "runtime/call/cache.h"
 
+#include "base/system/log.h"
+#include "base/table.h"
 #include "runtime/call/args.h"
 #include "runtime/call/request.h"
 #include "runtime/connect/connections.h"
@@ -202,6 +204,18 @@ static int check_star(const meshcoll_t *h, const mc_strategy_t *s)
                    meshcoll_collective_name(s->collective));
 }
 
+static void tell(const meshcoll_t *h, const mc_choice_key_t *key, const mc_ranked_t *chosen)
+{
+    enum { NUMBER = 32 };
+    char strategy[MC_STRATEGY_TEXT], size[NUMBER], seconds[NUMBER];
+    mc_text_t text = mc_text(strategy, sizeof strategy);
+    mc_strategy_print(&chosen->strategy, &h->mesh, &text);
+    mc_log(MC_LOG_DEBUG, "%s of %s on %s: %s, %s predicted",
+           meshcoll_collective_name(key->collective),
+           mc_print_bytes((double)key->bytes, size, sizeof size), h->text, strategy,
+           mc_print_seconds(chosen->seconds, seconds, sizeof seconds));
+}
+
 static int choose(const meshcoll_t *h, const meshcoll_args_t *a, const mc_choice_key_t *key,
                   mc_ranked_t *best)
 {
@@ -211,6 +225,8 @@ static int choose(const meshcoll_t *h, const meshcoll_args_t *a, const mc_choice
         status = check_star(h, &chosen.strategy);
     if (!status)
         *best = chosen;
+    if (!status && mc_log_has(MC_LOG_DEBUG) && mc_comm_rank_of(&h->order, h->rank) == 0)
+        tell(h, key, &chosen);
     return status;
 }
 

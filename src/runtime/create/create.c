@@ -98,6 +98,8 @@ int mc_handle_create(const mc_creation_t *creation, meshcoll_t **mesh)
                        oob->size, MOST_RANKS);
     mc_making_open(&m, creation);
     const int status = create(&m);
+    if (!status)
+        mc_making_tell(&m);
     if (!status && m.handle->ranks.job_rank) { /* it has joined a job */
         if (creation->free_context)
             creation->free_context(creation->oob.context);

@@ -57,6 +57,8 @@ const struct mc_job_offer *mc_making_offered(const mc_making_t *making, int32_t 
 int mc_handle_open_placed(const mc_making_t *making, mc_job_t *job, meshcoll_t **handle);
 /* Joins a job (join.c). Collective. OK with *handle NULL: they are in no job, or cannot all join it. */
 int mc_making_join(mc_making_t *making, meshcoll_t **handle);
+/* Of a mesh that was made: what MESHCOLL_LOG asks for, and variables that mean nothing (tell.c). Not collective. */
+void mc_making_tell(const mc_making_t *making);
 /* `status`: of opening the handle. Leaves in *addresses what holds for all ranks. */
 int mc_making_lengths(mc_making_t *making, int status, mc_addresses_summary_t *addresses);
 /* `*reads`: do the ranks want to read each other's memory? Leaves whether they may. */

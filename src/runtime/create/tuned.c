@@ -1,4 +1,5 @@
 #include "runtime/create/tuned.h"
+#include "base/system/log.h"
 
 #include "base/hash.h"
 #include "base/system/descriptor.h"
@@ -401,7 +402,7 @@ int mc_tuned_use(mc_settings_t *settings, const mc_place_t *place, int32_t size)
     if (!looks_up(settings, path) || mc_cluster_find(settings, place, size, &cluster))
         return MESHCOLL_OK;
     if (mc_tuned_read(path, &cluster, &links))
-        fprintf(stderr, "meshcoll: %s; using the default links\n", meshcoll_last_error());
+        mc_log(MC_LOG_WARN, "%s; using the default links", meshcoll_last_error());
     if (!links)
         return MESHCOLL_OK;
     snprintf(from, sizeof from, MC_TUNED_FROM ", in %s", path);

@@ -1,4 +1,5 @@
 /* Explain: the report. */
+#include "base/system/log.h"
 #include "base/table.h"
 
 #include "base/system/descriptor.h"
@@ -15,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NUMBER = 32, NAME = 64 };
+enum { NUMBER = 32, NAME = 64, COMPARED = 3 };
 
 /* The most candidates for the next best strategy. */
 enum { RANKED = 64 };
@@ -291,6 +292,12 @@ static bool print_warning(const report_t *r, const mc_call_t *call, double secon
     char dims[NAME], number[NUMBER];
     if (!(seconds > 0) || !(measured > 0) || ratio <= r->e->factor)
         return false;
+    if (slower && call->n_runs < COMPARED) { /* it waited for connections and for new pages */
+        fprintf(
+            r->out,
+            "  too few runs to compare with the prediction: the first ones also connect ranks\n");
+        return false;
+    }
     fprintf(r->out, "  warning: %s times %s than predicted", print_ratio(ratio, number),
             slower ? "slower" : "faster");
     if (furthest >= 0) {
@@ -461,8 +468,8 @@ void mc_explain_print(const meshcoll_t *h)
     if (!status && h->diagnosis->explain->path)
         status = write_file(h->diagnosis->explain->path, text);
     if (status)
-        fprintf(stderr, "meshcoll: the report of MESHCOLL_EXPLAIN could not be written: %s\n",
-                meshcoll_last_error());
+        mc_log(MC_LOG_WARN, "the report of MESHCOLL_EXPLAIN could not be written: %s",
+               meshcoll_last_error());
     if (text && (status || !h->diagnosis->explain->path))
         fputs(text, stderr);
     free(text);

@@ -1,4 +1,5 @@
 #include "runtime/place/topology.h"
+#include "base/system/log.h"
 
 #include "base/base.h"
 
@@ -70,5 +71,5 @@ void mc_topology_warn(bool speaks)
 {
     int noted = NOTED;
     if (atomic_compare_exchange_strong(&state, &noted, TOLD) && speaks)
-        fprintf(stderr, "meshcoll: HWLOC_XMLFILE: %s\n", why);
+        mc_log(MC_LOG_WARN, "HWLOC_XMLFILE: %s", why);
 }

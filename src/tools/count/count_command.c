@@ -9,15 +9,13 @@
 
 static const char usage[] = "  meshcoll count [--ranks P | --mesh MESH] [--bytes D]\n";
 
-static const char about[] = "Counts what five ways to allreduce need from the network: bytes in "
-                            "all, time steps, and the bytes\n"
-                            "of the busiest rank in one step. The counts come from the plans that "
-                            "would run. The usual estimates\n"
-                            "are printed next to them, and below the reasons for the differences. "
-                            "On a mesh the five ways run\n"
-                            "over all ranks as one line, bytes that cross the outermost dimension "
-                            "are counted separately, and a\n"
-                            "sixth way runs dimension by dimension.\n";
+static const char about[] =
+    "Counts what five ways to allreduce need from the network: bytes in all, time steps, and\n"
+    "the bytes of the busiest rank in one step. The counts come from the plans that would\n"
+    "run. The usual estimates are printed next to them, and below the reasons for the\n"
+    "differences. On a mesh the five ways run over all ranks as one line, bytes that cross\n"
+    "the outermost dimension are counted separately, and a sixth way runs dimension by\n"
+    "dimension.\n";
 
 static const char examples[] = "  meshcoll count --ranks 8\n"
                                "  meshcoll count --ranks 40 --bytes 1.2G\n"

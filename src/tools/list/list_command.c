@@ -6,10 +6,10 @@
 static const char usage[] =
     "  meshcoll list [collectives|algorithms|strategies|links] [--mesh MESH]\n";
 
-static const char about[] = "Prints what the other commands can name: collectives, the algorithms "
-                            "on one line of ranks, named\n"
-                            "strategies with what they stand for on a mesh, and link presets with "
-                            "the source of their numbers.\n";
+static const char about[] =
+    "Prints what the other commands can name: collectives, the algorithms on one line of\n"
+    "ranks, named strategies with what they stand for on a mesh, and link presets with the\n"
+    "source of their numbers.\n";
 
 static const char examples[] = "  meshcoll list\n"
                                "  meshcoll list strategies --mesh box=2,node=4,gpu=8\n"

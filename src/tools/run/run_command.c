@@ -9,12 +9,11 @@ static const char usage[] =
     "  meshcoll run -n RANKS [--boxes BOXES] [--tag-output] [--] PROGRAM [ARGUMENT …]\n";
 
 static const char about[] =
-    "Starts a program as several ranks on this machine. They find each other by the variables of\n"
-    "torchrun (RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT, …) and a random secret, "
-    "which\n"
-    "meshcoll_create_env reads. Signals are passed on. When a rank fails, the others are stopped. "
-    "The\n"
-    "exit status is that of the first rank that failed, or 128 and the number of its signal.\n";
+    "Starts a program as several ranks on this machine. They find each other by the variables\n"
+    "of torchrun (RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT, …) and a random\n"
+    "secret, which meshcoll_create_env reads. Signals are passed on. When a rank fails, the\n"
+    "others are stopped. The exit status is that of the first rank that failed, or 128 and\n"
+    "the number of its signal.\n";
 
 static const char examples[] = "  meshcoll run -n 4 ./allreduce\n"
                                "  meshcoll run -n 8 --boxes 2 --tag-output ./training dp=2,tp=4\n";

@@ -17,14 +17,11 @@ enum { DEPTH = 4 };
 static const char usage[] = "  meshcoll status PID\n";
 
 static const char about[] =
-    "Prints what each rank of a running job waits for: the call, the phase and step of its plan, "
-    "and\n"
-    "the rank that it waits for there; then which rank keeps the others waiting. PID is a process "
-    "of\n"
-    "the job on this machine, or one that started it, such as meshcoll run or mpirun. It must "
-    "belong\n"
-    "to the same user. Ranks that compute answer too; one that is stopped does not. Jobs with\n"
-    "MESHCOLL_MONITOR=off cannot be asked.\n";
+    "Prints what each rank of a running job waits for: the call, the phase and step of its\n"
+    "plan, and the rank that it waits for there; then which rank keeps the others waiting.\n"
+    "PID is a process of the job on this machine, or one that started it, such as meshcoll\n"
+    "run or mpirun. It must belong to the same user. Ranks that compute answer too; one that\n"
+    "is stopped does not. Jobs with MESHCOLL_MONITOR=off cannot be asked.\n";
 
 static const char examples[] = "  meshcoll status 4711\n"
                                "  meshcoll status $(pgrep -n meshcoll)\n";

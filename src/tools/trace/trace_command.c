@@ -13,14 +13,12 @@ static const char usage[] =
     "  meshcoll trace COLLECTIVE --mesh MESH --strategy STRATEGY --svg FILE\n"
     "  meshcoll trace COLLECTIVE --mesh MESH --strategy STRATEGY --explain [--rank RANK]\n";
 
-static const char about[] = "Shows what every rank has after each time step, computed from the "
-                            "plans that would run. A row is a\n"
-                            "rank, a column a chunk of the vector: a, b, c, … \"a1a0\" is chunk a "
-                            "with the contributions of\n"
-                            "ranks 1 and 0 added up, in this order; \"-\" is a chunk the rank does "
-                            "not have. In a time step a\n"
-                            "rank sends at most one message and receives at most one. --svg draws "
-                            "the messages on the mesh.\n";
+static const char about[] =
+    "Shows what every rank has after each time step, computed from the plans that would run.\n"
+    "A row is a rank, a column a chunk of the vector: a, b, c, … \"a1a0\" is chunk a with the\n"
+    "contributions of ranks 1 and 0 added up, in this order; \"-\" is a chunk the rank does not\n"
+    "have. In a time step a rank sends at most one message and receives at most one. --svg\n"
+    "draws the messages on the mesh.\n";
 
 static const char examples[] =
     "  meshcoll trace allreduce --mesh x=4 --strategy \"allreduce:ring(x)\"\n"
