@@ -80,6 +80,27 @@ Test(calls, more_at_once_than_are_kept)
     world_close();
 }
 
+/* Calls that come again in the same order, more in flight than are looked at to find one: each finds the request that is
+ * bound to its buffers. */
+Test(calls, in_flight_keep_their_requests)
+{
+    enum { N = 4 * MC_CACHE_LOOKS };
+    static meshcoll_request_t *request[RANKS][MANY], *before[RANKS][N];
+    _Static_assert((int)N <= (int)MANY, "there are buffers for them");
+    world_open();
+    for (int round = 0; round < 5; round++) {
+        for (int r = 0; r < RANKS; r++)
+            for (int i = 0; i < N; i++) {
+                request[r][i] = begin(r, i, COUNT);
+                cr_expect(round < 2 || request[r][i] == before[r][i], "round %d, call %d", round,
+                          i);
+                before[r][i] = request[r][i];
+            }
+        finish(request, N);
+    }
+    world_close();
+}
+
 /* Each rank keeps other requests for itself: the even ones wait for every call before the next, the
  * odd ones for all together, so that what serves a call differs, and numbers must not. */
 Test(calls, what_serves_a_call_is_each_ranks_own)

@@ -70,14 +70,16 @@ static uint32_t bucket_of(const meshcoll_t *h, const meshcoll_args_t *a)
     return mc_cache_bucket(a->collective, mc_comm_rank_of(&h->order, a->root), a->count);
 }
 
+/* Behind the one that was made last, so that many that are made one after the other lie in the order of the calls; else
+ * as the last that is looked at. */
 static void enter_bucket(meshcoll_t *h, mc_cached_t *c, uint32_t bucket)
 {
-    mc_cached_t **const first = &h->cache.bucket[bucket];
+    mc_cached_t **const first = &h->cache.bucket[bucket], *const newest = h->cache.newest;
     c->bucket = bucket;
     if (!*first)
         *first = c->next = c->before = c;
-    c->next = *first;
-    c->before = (*first)->before;
+    c->before = newest && newest->bucket == bucket ? newest : (*first)->before;
+    c->next = c->before->next;
     c->next->before = c->before->next = c;
 }
 
@@ -88,6 +90,8 @@ static void leave_bucket(meshcoll_t *h, const mc_cached_t *c)
     c->before->next = c->next;
     if (*first == c)
         *first = c->next == c ? NULL : c->next;
+    if (h->cache.newest == c)
+        h->cache.newest = NULL;
 }
 
 static uint64_t steps_of(const mc_cached_t *c)
@@ -138,6 +142,7 @@ static void add(meshcoll_t *h, mc_cached_t *c, uint32_t bucket)
     cache->n++;
     mc_list_append(&cache->requests, &c->node);
     enter_bucket(h, c, bucket);
+    cache->newest = c;
 }
 
 /* Choices ----------------------------------------------------------------------------------------- */

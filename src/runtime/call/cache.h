@@ -74,8 +74,9 @@ static inline bool mc_cache_fits(const mc_cached_t *c, const void *in, const voi
 }
 
 /* Finds a request that serves no call and served the same one last, else one whose call differed in its
- * buffers only; NULL: there is none, or the buffers are device memory. `kind` is not ONCE. The next search begins
- * with the request found, as calls come again in the same order: those after it are next. */
+ * buffers only, the first of these, so that requests keep the order of the calls; NULL: there is none, or the buffers
+ * are device memory. `kind` is not ONCE. The next search begins with the request found, as calls come again in the same
+ * order: those after it are next. */
 static inline mc_cached_t *mc_cache_find(meshcoll_t *h, const meshcoll_args_t *a, uint64_t kind)
 {
     mc_cached_t **const first = &h->cache.bucket[mc_cache_bucket(a->collective, a->root, a->count)];
@@ -84,7 +85,7 @@ static inline mc_cached_t *mc_cache_find(meshcoll_t *h, const meshcoll_args_t *a
         if (c->kind == kind && c->count == a->count && !c->run.head.taken) {
             if (c->in == a->in && c->out == a->out)
                 return *first = c;
-            if (mc_cache_fits(c, a->in, a->out))
+            if (!like && mc_cache_fits(c, a->in, a->out))
                 like = c;
         }
         c = c->next == *first ? NULL : c->next;

@@ -171,16 +171,14 @@ static int begin(meshcoll_t *h, mc_lead_t *l, uint32_t epoch)
 
 /* Counting ------------------------------------------------------------------------------------------ */
 
-/* Does a call still run here whose number comes again soon? */
+/* Does a call still run here whose number comes again soon? Those that run are in the order of their numbers. */
 static bool is_old_running(const meshcoll_t *h)
 {
     const uint32_t next = h->calls.n % MC_CALL_NUMBERS;
-    bool found = false;
-    for (const meshcoll_request_t *r = mc_request_in_flight(h->job->requests.running.first);
-         r && !found; r = mc_request_next(r))
-        found = r->mesh == h && r->kind->is_run && r->number < MC_CALL_NUMBERS &&
-                (next - 1 - r->number) % MC_CALL_NUMBERS >= MC_CALL_NUMBERS / 2;
-    return found;
+    const meshcoll_request_t *r = mc_request_in_flight(h->job->requests.running.first);
+    while (r && (r->mesh != h || !r->kind->is_run || r->number >= MC_CALL_NUMBERS))
+        r = mc_request_next(r);
+    return r && (next - 1 - r->number) % MC_CALL_NUMBERS >= MC_CALL_NUMBERS / 2;
 }
 
 /* Messages of a pair with one tag match in order, so that a number may be used again once its last run has ended on

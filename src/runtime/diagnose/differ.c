@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* Of the runs in flight: a search goes through all messages that have come early. */
+/* Of the runs in flight: a search goes through all messages that have come early, and a look at each run costs. */
 enum { OLDEST = 8 };
 /* A run that has waited for so long asks. */
 enum { ASK_MS = MC_WAITS_FRESH_MS };
@@ -102,9 +102,11 @@ int mc_differ_ask(const mc_job_t *job, int64_t now)
     uint32_t n = 0;
     for (const meshcoll_request_t *r = mc_request_in_flight(job->requests.running.first);
          r && n < OLDEST && !status; r = mc_request_next(r)) {
-        if (!runs(r) || !is_due(r, now) || is_near_limit(r, now) || !may_ask(job))
+        if (!runs(r))
             continue;
         n++;
+        if (!is_due(r, now) || is_near_limit(r, now) || !may_ask(job))
+            continue;
         mc_wait_describe(r, &own);
         own.still_ms = now - r->watched.moved;
         if (own.peer < 0)

@@ -24,6 +24,7 @@ enum {
 struct mc_cached;
 typedef struct {
     struct mc_cached *bucket[MC_CACHE_BUCKETS]; /* circles, from where to look; NULL: empty */
+    struct mc_cached *newest; /* made last, of those in the cache; NULL: not known */
     mc_list_t requests;
     uint32_t n;
     uint64_t n_steps; /* of their plans */

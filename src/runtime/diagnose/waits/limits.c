@@ -107,14 +107,16 @@ static int fail_late(const mc_job_t *job, const meshcoll_request_t *r)
 int mc_limits_poll(mc_job_t *job, int64_t now)
 {
     const meshcoll_request_t *late = NULL;
+    int32_t n = 0;
     for (meshcoll_request_t *r = mc_request_in_flight(job->requests.running.first); r;
          r = mc_request_next(r)) {
         if (!mc_waits_are_of(r))
             continue;
         watch(r, now);
+        n++;
         if (!late && mc_limits_of(r) > 0 && r->watched.waited >= mc_limits_of(r))
             late = r;
     }
-    mc_waits_publish(job, now);
+    mc_waits_publish(job, n, now);
     return late ? fail_late(job, late) : MESHCOLL_OK;
 }

@@ -111,30 +111,27 @@ void mc_waits_leave(const meshcoll_t *h)
 
 /* Requests --------------------------------------------------------------------------------------- */
 
-static void publish(const mc_job_t *job, const meshcoll_request_t *r, int64_t now)
+static void publish(published_t *p, const meshcoll_request_t *r, int64_t now)
 {
-    published_t *const p = job->waits;
-    if (p->n == MC_WAITS_REQUESTS) {
-        p->n_more++;
-        return;
-    }
     entry_t *const e = &p->entry[p->n++];
     *e = (entry_t){.at = now, .moved = r->watched.moved, .of = r};
     mc_wait_describe(r, &e->wait);
     e->wait.waited_ms = r->watched.waited;
 }
 
-void mc_waits_publish(const mc_job_t *job, int64_t now)
+void mc_waits_publish(const mc_job_t *job, int32_t n, int64_t now)
 {
     published_t *const p = job->waits;
     pthread_mutex_lock(&p->lock);
     remove_entries(p);
     p->looked = now;
-    p->n_more = 0;
-    for (const meshcoll_request_t *r = mc_request_in_flight(job->requests.running.first); r;
-         r = mc_request_next(r))
-        if (mc_waits_are_of(r))
-            publish(job, r, now);
+    p->n_more = n;
+    for (const meshcoll_request_t *r = mc_request_in_flight(job->requests.running.first);
+         r && p->n_more > 0 && p->n < MC_WAITS_REQUESTS; r = mc_request_next(r))
+        if (mc_waits_are_of(r)) {
+            publish(p, r, now);
+            p->n_more--;
+        }
     pthread_mutex_unlock(&p->lock);
 }
 

@@ -13,8 +13,8 @@ void mc_waits_close(mc_job_t *job);
 void mc_waits_join(const meshcoll_t *h);
 void mc_waits_leave(const meshcoll_t *h);
 
-/* Publishes what the job's running requests wait for, at time `now` (ms, CLOCK_MONOTONIC). */
-void mc_waits_publish(const mc_job_t *job, int64_t now);
+/* Publishes what the oldest of the job's `n` running requests wait for, at time `now` (ms, CLOCK_MONOTONIC). */
+void mc_waits_publish(const mc_job_t *job, int32_t n, int64_t now);
 /* A request that was published has ended. */
 void mc_waits_forget(const meshcoll_request_t *ended);
 /* A call on device memory is launched. */
