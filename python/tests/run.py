@@ -42,6 +42,7 @@ TESTS = [
     ("threads", "threads.py", 2, {}),
     ("killed", "killed.py", 0, {}),
     ("many groups", "many.py", 2, {}),
+    ("polls", "polls.py", 0, {}),
 ]
 ON_GPUS = [
     ("GPUs, ops, 4 ranks", "ops.py", 4, OWN),
