@@ -144,7 +144,7 @@ Test(monitor, nobody_waits_for_who_was_never_reached, .timeout = 60)
     /* the others have each other */
     const mc_news_t news = {.kind = MC_NEWS_FATAL, .status = MESHCOLL_ERR_ABORTED, .rank = 8};
     mc_news_t heard = {.rank = -1};
-    mc_monitor_tell(job.monitor[8], &news);
+    mc_monitor_broadcast(job.monitor[8], &news);
     cr_expect(mc_news_await(mc_monitor_board(job.monitor[10]), 10, &heard));
     cr_expect_eq(heard.rank, 8);
     close_all(&job);
@@ -156,14 +156,14 @@ Test(monitor, news_reach_all_and_the_first_counts, .timeout = 60)
     mc_news_t heard, news = {.kind = MC_NEWS_FATAL, .status = MESHCOLL_ERR_ABORTED, .rank = 17};
     start(&job, 4);
     snprintf(news.text, sizeof news.text, "rank 17 aborted the mesh");
-    mc_monitor_tell(job.monitor[17], &news);
+    mc_monitor_broadcast(job.monitor[17], &news);
     for (int r = 0; r < RANKS; r++) {
         cr_assert(mc_news_await(mc_monitor_board(job.monitor[r]), SECONDS, &heard), "rank %d", r);
         cr_expect(heard.rank == 17 && heard.status == MESHCOLL_ERR_ABORTED);
         cr_expect_str_eq(heard.text, news.text);
     }
     news.rank = 3;
-    mc_monitor_tell(job.monitor[3], &news);
+    mc_monitor_broadcast(job.monitor[3], &news);
     cr_assert(mc_news_fatal(mc_monitor_board(job.monitor[3]), &heard));
     cr_expect_eq(heard.rank, 17);
     cr_expect_eq(mc_monitor_barrier(job.monitor[5], 10000), MESHCOLL_ERR_ABORTED,
@@ -178,7 +178,7 @@ Test(monitor, refusals_reach_all_once, .timeout = 60)
     start(&job, 8);
     for (int32_t r = 0; r < RANKS; r += 9) {
         news.rank = r;
-        mc_monitor_tell(job.monitor[r], &news);
+        mc_monitor_broadcast(job.monitor[r], &news);
     }
     for (int r = 0; r < RANKS; r++) {
         const double end = mc_now() + SECONDS;

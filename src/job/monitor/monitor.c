@@ -295,7 +295,7 @@ static struct timespec in_ms(int ms)
     return t;
 }
 
-void mc_monitor_tell(mc_monitor_t *m, const mc_news_t *news)
+void mc_monitor_broadcast(mc_monitor_t *m, const mc_news_t *news)
 {
     if (!mc_news_post(&m->board, news) || !m->has_thread || !m->started)
         return;

@@ -62,7 +62,7 @@ bool mc_monitor_is_joined(mc_monitor_t *monitor);
 mc_news_board_t *mc_monitor_board(mc_monitor_t *monitor);
 /* Posts news and passes them on to all. Returns from fatal ones once they have left this process, so that
  * it may end, after a second at most. News that are not new are dropped. Any thread. */
-void mc_monitor_tell(mc_monitor_t *monitor, const mc_news_t *news);
+void mc_monitor_broadcast(mc_monitor_t *monitor, const mc_news_t *news);
 
 /* Answers questions of other ranks, in the monitor's thread: writes at most `room` bytes to `out` and
  * returns how many. Set before the start. */

@@ -134,6 +134,6 @@ int meshcoll_abort(meshcoll_t *mesh, const char *why)
     mc_news_t news = {.kind = MC_NEWS_FATAL, .status = MESHCOLL_ERR_ABORTED, .rank = rank};
     mc_text_t text = mc_text(news.text, sizeof news.text);
     mc_text_add(&text, "rank %d aborted the mesh%s%s", (int)rank, why ? ": " : "", why ? why : "");
-    mc_monitor_tell(mesh->job->monitor, &news);
+    mc_monitor_broadcast(mesh->job->monitor, &news);
     return MESHCOLL_OK;
 }

@@ -368,7 +368,7 @@ static int close_group(meshcoll_t *h)
     int status =
         h->hooks->group_ends && !h->job->failure.status ? h->hooks->group_ends(h) : MESHCOLL_OK;
     if (g->failed && g->failed == h->job->failure.status) /* the mesh had failed */
-        return mc_failure_told(h->job);
+        return mc_failure_report(h->job);
     if (g->failed)
         return mc_fail(g->failed, "meshcoll_group_end: a call in this group was refused, so none "
                                   "was started; what that call returned says why");

@@ -372,7 +372,7 @@ static void meet(meshcoll_t *mesh)
     if (met == MESHCOLL_ERR_UNSUPPORTED && !is_aborted(job))
         oob_barrier(job);
     mc_job_lock(job);
-    mc_failure_hear(job);
+    mc_failure_take_news(job);
     (void)mc_job_leave(job, MESHCOLL_OK);
 }
 

@@ -88,7 +88,7 @@ static void break_with(mc_job_t *job, mc_news_t *news)
     if (known)
         *news = first;
     news->kind = MC_NEWS_FATAL;
-    mc_monitor_tell(job->monitor, news);
+    mc_monitor_broadcast(job->monitor, news);
     snprintf(job->failure.why, sizeof job->failure.why, "%s", news->text);
     break_now(job, mc_fail(news->status, "%s", news->text));
 }
@@ -100,7 +100,7 @@ static void broadcast(const mc_job_t *job, int status, const char *why)
     news.rank = mc_monitor_rank(job->monitor);
     mc_text_t text = mc_text(news.text, sizeof news.text);
     mc_text_add(&text, "rank %d: %s", (int)news.rank, why);
-    mc_monitor_tell(job->monitor, &news);
+    mc_monitor_broadcast(job->monitor, &news);
 }
 
 /* A failure of this rank, with meshcoll_last_error(). */
@@ -137,7 +137,7 @@ void mc_failure_break(meshcoll_t *h, int status)
     mc_failure_end(h->job, status);
 }
 
-void mc_failure_hear(mc_job_t *job)
+void mc_failure_take_news(mc_job_t *job)
 {
     mc_news_t news;
     if (!job->failure.status && job->monitor &&
@@ -145,9 +145,9 @@ void mc_failure_hear(mc_job_t *job)
         break_with(job, &news);
 }
 
-int mc_failure_told(mc_job_t *job)
+int mc_failure_report(mc_job_t *job)
 {
-    mc_failure_hear(job);
+    mc_failure_take_news(job);
     if (job->unusable)
         return mc_fail(job->failure.status, "%s", job->failure.why);
     return mc_fail(job->failure.status, "this mesh failed before: %s; destroy it",
@@ -293,7 +293,7 @@ static void broadcast_refusal(meshcoll_t *h, mc_lead_t *lead, uint32_t number, m
     mc_text_t text = mc_text(news.text, sizeof news.text);
     mc_text_add(&text, "rank %d was refused this %s %u of %s), and does not take part: %s",
                 (int)news.rank, what[call], number % MC_TAG_CALLS, h->text, meshcoll_last_error());
-    mc_monitor_tell(h->job->monitor, &news);
+    mc_monitor_broadcast(h->job->monitor, &news);
     if (!h->hooks->compare || call == MC_NEWS_START) /* else all ranks compared it */
         keep_refusal(h, lead);
 }

@@ -21,22 +21,22 @@ void mc_failure_end(mc_job_t *job, int status);
  * meshes break when a thread that holds its lock looks. */
 void mc_failure_post(const mc_job_t *job, int status);
 /* The error of a job that failed, here or elsewhere. */
-int mc_failure_told(mc_job_t *job);
+int mc_failure_report(mc_job_t *job);
 /* Returns OK, or the error of a mesh that failed, here or elsewhere. */
 static inline int mc_failure_check(meshcoll_t *h)
 {
     mc_job_t *const job = h->job;
     const bool failed =
         job->failure.status || atomic_load_explicit(job->failure.alarm, memory_order_relaxed);
-    return failed ? mc_failure_told(job) : MESHCOLL_OK;
+    return failed ? mc_failure_report(job) : MESHCOLL_OK;
 }
 /* The same for calls that go on where a mesh has failed: only where nothing can be done with it. */
 static inline int mc_failure_unusable(const meshcoll_t *h)
 {
-    return h->job->unusable ? mc_failure_told(h->job) : MESHCOLL_OK;
+    return h->job->unusable ? mc_failure_report(h->job) : MESHCOLL_OK;
 }
 /* Breaks the mesh where news say that it failed elsewhere. */
-void mc_failure_hear(mc_job_t *job);
+void mc_failure_take_news(mc_job_t *job);
 /* Looks, only where requests run, whether the mesh failed elsewhere or another rank was refused a call that
  * runs here; and, a few times per second, whether the peers this rank waits for are alive and no request
  * has run for too long. Breaks the mesh then. What watches the job looks then, too (hooks.h). */
