@@ -205,10 +205,7 @@ static int run_on_host(meshcoll_t *h, const mc_call_args_t *asked)
 {
     meshcoll_request_t *r;
     const int status = mc_call_start(h, asked, &r);
-    if (status)
-        return status;
-    (void)mc_request_await(r);
-    return mc_request_complete(r);
+    return status ? status : mc_request_complete(r);
 }
 
 int mc_staged_run(meshcoll_t *h, const mc_call_args_t *asked, const mc_pointer_t *buffer)

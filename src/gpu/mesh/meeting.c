@@ -51,7 +51,6 @@ static int gather(mc_gpu_meeting_t *m)
         mc_request_drop(&r->head);
         return status;
     }
-    (void)mc_request_await(&r->head);
     return mc_request_complete(&r->head);
 }
 

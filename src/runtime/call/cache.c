@@ -21,6 +21,8 @@ mc_workspace_t *mc_fresh_memory(void)
 
 void mc_return_memory(meshcoll_t *h, mc_workspace_t *workspace)
 {
+    if (!workspace)
+        return;
     workspace->next = NULL;
     if (h->memory.first)
         h->memory.last->next = workspace;
@@ -39,13 +41,6 @@ void mc_cache_free_memory(meshcoll_t *h)
     }
 }
 
-static void return_memory(meshcoll_t *h, mc_workspace_t **workspace)
-{
-    if (*workspace)
-        mc_return_memory(h, *workspace);
-    *workspace = NULL;
-}
-
 /* It is complete. */
 void mc_cache_release(meshcoll_request_t *r)
 {
@@ -54,8 +49,11 @@ void mc_cache_release(meshcoll_request_t *r)
     r->taken = r->released = false;
     r->watched.limit = 0;
     if (r->mesh) {
-        return_memory(r->mesh, &c->run.workspace);
-        return_memory(r->mesh, &c->run.staging);
+        if (c->run.workspace)
+            mc_return_memory(r->mesh, c->run.workspace);
+        if (c->run.staging)
+            mc_return_memory(r->mesh, c->run.staging);
+        c->run.workspace = c->run.staging = NULL;
     }
     if (!c->node.in)
         mc_run_destroy(r);
@@ -251,8 +249,8 @@ int mc_cache_look(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier, mc_c
     const mc_cached_t *const first = h->cache.bucket[e->bucket], *c = first;
     if (e->key.strategy)
         return choose(h, a, &e->key, &e->best);
-    while (c && !is_of(c, e))
-        c = c->next == first ? NULL : c->next;
+    for (int looks = 0; c && !is_of(c, e); looks++)
+        c = c->next == first || looks == MC_CACHE_LOOKS ? NULL : c->next;
     e->is_cached = c;
     if (!c)
         return choose(h, a, &e->key, &e->best);

@@ -152,6 +152,7 @@ static inline mc_workspace_t *mc_take_memory(meshcoll_t *h)
     h->memory.first = w->next;
     return w;
 }
+/* NULL is allowed. */
 void mc_return_memory(meshcoll_t *h, mc_workspace_t *workspace);
 
 /* Drops the requests; those that serve calls when these are complete. Of one collective: what is forced for it has

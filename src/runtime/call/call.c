@@ -9,54 +9,43 @@
 #include "runtime/progress/callback.h"
 #include "runtime/progress/failure.h"
 
-static inline mc_cached_t *find_bound(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier)
+static inline bool is_barrier(const meshcoll_t *h, const meshcoll_args_t *given)
 {
-    const uint64_t kind = mc_cache_kind(a, is_barrier);
+    return given->in == &h->calls.arrived;
+}
+
+static inline mc_cached_t *find_bound(meshcoll_t *h, const meshcoll_args_t *a)
+{
+    const uint64_t kind = mc_cache_kind(a, is_barrier(h, a));
     return kind == MC_KIND_ONCE ? NULL : mc_cache_find(h, a, kind);
 }
 
-/* Takes the call's number and checks its arguments. A call that fails here has taken its number, so
- * that the next call has the same number on all ranks. */
-static int enter(meshcoll_t *h, const meshcoll_args_t *given, bool waits, mc_call_args_t *asked,
-                 mc_call_memory_t *memory)
+/* A call that is not known: takes its number, checks its arguments and starts it. A call that fails here has taken its
+ * number, so that the next call has the same number on all ranks. `waits`: it may be on device memory, and has come to
+ * its end then; so has one of no elements. *request stays as it is there. */
+static int start_anew(meshcoll_t *h, const meshcoll_args_t *given, bool waits,
+                      meshcoll_request_t **request)
 {
-    asked->number = mc_take_numbers(h, false, mc_call_exchanges(given));
+    mc_call_args_t asked = {.is_barrier = is_barrier(h, given), .given = given};
+    mc_call_memory_t memory;
+    asked.number = mc_take_numbers(h, false, mc_call_exchanges(given));
     int status = mc_failure_check(h);
     if (status)
         return status;
-    status = mc_args_check(h, given, &asked->args);
+    status = mc_args_check(h, given, &asked.args);
     if (!status && waits)
-        status = mc_call_memory(h, &asked->args, memory);
+        status = mc_call_memory(h, &asked.args, &memory);
     else if (!status)
-        status = mc_call_memory_refuse(h, &asked->args, "a nonblocking call");
-    return status ? mc_call_refused(h, &(mc_refused_t){asked->number, false, waits}, status)
-                  : MESHCOLL_OK;
-}
-
-static int complete(meshcoll_request_t *r)
-{
-    if (r->running)
-        mc_request_await(r);
-    return mc_request_complete(r);
-}
-
-static int run_anew(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier)
-{
-    mc_call_args_t asked = {.is_barrier = is_barrier, .given = given};
-    mc_call_memory_t memory;
-    meshcoll_request_t *r;
-    int status = enter(h, given, true, &asked, &memory);
+        status = mc_call_memory_refuse(h, &asked.args, "a nonblocking call");
     if (status)
-        return status;
-    if (asked.args.count == 0 && !h->hooks->compare) {
-        mc_lead_count_call(h, MC_LEAD_LEAST, asked.number.own,
-                           mc_digest_of(h, &asked.args, is_barrier), NULL);
+        return mc_call_refused(h, &(mc_refused_t){asked.number, false, waits}, status);
+    if (waits && asked.args.count == 0 && !h->hooks->compare) {
+        mc_lead_count_call(h, MC_LEAD_LEAST, asked.number.own, mc_digest_of(h, &asked.args, false),
+                           NULL);
         return MESHCOLL_OK;
     }
-    if (memory.on_device)
-        return h->job->device->run(h, &asked, &memory.buffer);
-    status = mc_call_start(h, &asked, &r);
-    return status ? status : complete(r);
+    return waits && memory.on_device ? h->job->device->run(h, &asked, &memory.buffer)
+                                     : mc_call_start(h, &asked, request);
 }
 
 /* It takes its number as any refused call does. */
@@ -67,45 +56,33 @@ static int refuse_in_callback(meshcoll_t *h, const meshcoll_args_t *given)
 }
 
 static inline __attribute__((always_inline)) int run_now(meshcoll_t *h,
-                                                         const meshcoll_args_t *given,
-                                                         bool is_barrier)
+                                                         const meshcoll_args_t *given)
 {
-    mc_cached_t *const bound = find_bound(h, given, is_barrier);
-    meshcoll_request_t *r;
-    if (!bound)
-        return run_anew(h, given, is_barrier);
-    const int status = mc_call_start_bound(h, bound, given, &r);
-    return status ? status : complete(r);
+    mc_cached_t *const bound = find_bound(h, given);
+    meshcoll_request_t *r = NULL;
+    const int status =
+        bound ? mc_call_start_bound(h, bound, given, &r) : start_anew(h, given, true, &r);
+    return status || !r ? status : mc_request_complete(r);
 }
 
 /* A call in a group or a callback, or while another thread is in a callback. */
-__attribute__((noinline)) static int run_special(meshcoll_t *h, const meshcoll_args_t *given,
-                                                 bool is_barrier)
+__attribute__((noinline)) static int run_special(meshcoll_t *h, const meshcoll_args_t *given)
 {
     if (mc_callback_check("a blocking call"))
         return refuse_in_callback(h, given);
-    return mc_group_is_open(h) ? mc_group_add(h, given, is_barrier) : run_now(h, given, is_barrier);
+    return mc_group_is_open(h) ? mc_group_add(h, given, is_barrier(h, given)) : run_now(h, given);
 }
 
-static inline int run(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier)
+static int begin(meshcoll_t *h, const meshcoll_args_t *given, meshcoll_request_t **request)
 {
-    return h->n_restricted > 0 ? run_special(h, given, is_barrier) : run_now(h, given, is_barrier);
-}
-
-static int begin(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier,
-                 meshcoll_request_t **request)
-{
-    mc_call_args_t asked = {.is_barrier = is_barrier, .given = given};
     if (mc_group_is_open(h)) {
         /* the call completes at the group's end */
         *request = NULL;
-        return mc_group_add(h, given, is_barrier);
+        return mc_group_add(h, given, is_barrier(h, given));
     }
-    mc_cached_t *const bound = find_bound(h, given, is_barrier);
-    if (bound)
-        return mc_call_start_bound(h, bound, given, request);
-    const int status = enter(h, given, false, &asked, NULL);
-    return status ? status : mc_call_start(h, &asked, request);
+    mc_cached_t *const bound = find_bound(h, given);
+    return bound ? mc_call_start_bound(h, bound, given, request)
+                 : start_anew(h, given, false, request);
 }
 
 /* With buffers of either kind. */
@@ -135,22 +112,19 @@ static int check_number(const meshcoll_t *h, uint32_t number)
              : MESHCOLL_OK;
 }
 
-static int init(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier,
-                meshcoll_request_t **request)
+static int init(meshcoll_t *h, const meshcoll_args_t *given, meshcoll_request_t **request)
 {
-    mc_call_args_t asked = {.is_barrier = is_barrier};
-    mc_lock(h);
+    mc_call_args_t asked = {.is_barrier = is_barrier(h, given)};
     /* taken also where the call is refused, so that the next one's is the same on all ranks */
     asked.number = mc_take_numbers(h, true, mc_call_exchanges(given));
     int status = mc_failure_check(h);
     if (status)
-        return mc_leave(h, status);
+        return status;
     status = check_number(h, asked.number.own);
     if (!status)
         status = mc_args_check(h, given, &asked.args);
-    status = status ? mc_call_refused(h, &(mc_refused_t){asked.number, true, false}, status)
-                    : init_checked(h, &asked, request);
-    return mc_leave(h, status);
+    return status ? mc_call_refused(h, &(mc_refused_t){asked.number, true, false}, status)
+                  : init_checked(h, &asked, request);
 }
 
 static int no_mesh(void)
@@ -164,20 +138,9 @@ static int check_place(const meshcoll_args_t *given, meshcoll_request_t *const *
 {
     if (!given)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "%s: args is NULL", function);
-    if (!request)
-        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                       "%s needs a pointer to store its request in: it is NULL", what);
-    return MESHCOLL_OK;
-}
-
-static int check_begin(const meshcoll_args_t *given, meshcoll_request_t *const *request)
-{
-    return check_place(given, request, "meshcoll_begin", "a nonblocking call");
-}
-
-static int check_init(const meshcoll_args_t *given, meshcoll_request_t *const *request)
-{
-    return check_place(given, request, "meshcoll_init", "a persistent operation");
+    return request ? MESHCOLL_OK
+                   : mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                             "%s needs a pointer to store its request in: it is NULL", what);
 }
 
 static int refuse(meshcoll_t *h, bool is_persistent, bool exchanges, int status)
@@ -203,41 +166,29 @@ int mc_run(meshcoll_t *h, const meshcoll_args_t *given)
     if (!h)
         return no_mesh();
     mc_lock(h);
-    const int status = run(h, given, false);
-    return mc_leave(h, status);
-}
-
-static int begin_any(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier,
-                     meshcoll_request_t **request)
-{
-    if (!h)
-        return no_mesh();
-    int status = check_begin(given, request);
-    if (status)
-        return mc_call_refuse(h, mc_call_exchanges(given), status);
-    mc_lock(h);
-    status = begin(h, given, is_barrier, request);
-    return mc_leave(h, status);
-}
-
-static int init_any(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier,
-                    meshcoll_request_t **request)
-{
-    if (!h)
-        return no_mesh();
-    const int status = check_init(given, request);
-    return status ? refuse(h, true, mc_call_exchanges(given), status)
-                  : init(h, given, is_barrier, request);
+    return mc_leave(h, h->n_restricted > 0 ? run_special(h, given) : run_now(h, given));
 }
 
 int mc_begin(meshcoll_t *h, const meshcoll_args_t *given, meshcoll_request_t **request)
 {
-    return begin_any(h, given, false, request);
+    if (!h)
+        return no_mesh();
+    const int status = check_place(given, request, "meshcoll_begin", "a nonblocking call");
+    if (status)
+        return mc_call_refuse(h, mc_call_exchanges(given), status);
+    mc_lock(h);
+    return mc_leave(h, begin(h, given, request));
 }
 
 int mc_init(meshcoll_t *h, const meshcoll_args_t *given, meshcoll_request_t **request)
 {
-    return init_any(h, given, false, request);
+    if (!h)
+        return no_mesh();
+    const int status = check_place(given, request, "meshcoll_init", "a persistent operation");
+    if (status)
+        return refuse(h, true, mc_call_exchanges(given), status);
+    mc_lock(h);
+    return mc_leave(h, init(h, given, request));
 }
 
 /* A sum of one element: no rank can have it before every rank has contributed. The planner chooses
@@ -256,21 +207,17 @@ static meshcoll_args_t barrier_of(meshcoll_t *h)
 int meshcoll_barrier(meshcoll_t *mesh)
 {
     const meshcoll_args_t a = barrier_of(mesh);
-    if (!mesh)
-        return no_mesh();
-    mc_lock(mesh);
-    const int status = run(mesh, &a, true);
-    return mc_leave(mesh, status);
+    return mc_run(mesh, &a);
 }
 
 int meshcoll_ibarrier(meshcoll_t *mesh, meshcoll_request_t **request)
 {
     const meshcoll_args_t a = barrier_of(mesh);
-    return begin_any(mesh, &a, true, request);
+    return mc_begin(mesh, &a, request);
 }
 
 int meshcoll_barrier_init(meshcoll_t *mesh, meshcoll_request_t **request)
 {
     const meshcoll_args_t a = barrier_of(mesh);
-    return init_any(mesh, &a, true, request);
+    return mc_init(mesh, &a, request);
 }

@@ -301,8 +301,7 @@ int mc_counts_learn(meshcoll_t *h, const meshcoll_args_t *a, const mc_strategy_t
         status =
             exchange(h, a, &(mc_own_call_t){.strategy = &once, .number = number}, counts, &made);
     }
-    if (counts)
-        mc_return_memory(h, counts);
+    mc_return_memory(h, counts);
     if (status)
         free(made);
     else

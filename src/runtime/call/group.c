@@ -302,8 +302,7 @@ static int pack(meshcoll_t *h, uint32_t first, mc_call_args_t *packed)
     mc_workspace_t *const w = mc_take_memory(h);
     int status = w ? mc_workspace_reserve(w, in_place ? in : in + out) : MESHCOLL_ERR_NO_MEMORY;
     if (status) {
-        if (w)
-            mc_return_memory(h, w);
+        mc_return_memory(h, w);
         return status;
     }
     packed->staging = w;

@@ -18,8 +18,8 @@
  * with this peer is made, at calls that may differ, and a run waits until its own are greeted
  * (connect/greet.h).
  */
-#ifndef MC_REQUEST_NUMBERS_H
-#define MC_REQUEST_NUMBERS_H
+#ifndef MC_CALL_NUMBERS_H
+#define MC_CALL_NUMBERS_H
 
 #include "runtime/handle/handle.h"
 

@@ -122,18 +122,44 @@ int meshcoll_set_callback(meshcoll_request_t *request, meshcoll_callback_t callb
     return mc_leave(h, status);
 }
 
-int mc_request_complete(meshcoll_request_t *r)
+int mc_request_await(meshcoll_request_t *r)
+{
+    mc_waiting_t waiting = {0};
+    while (r->running)
+        mc_wait_turn(r->mesh, &waiting);
+    return r->status;
+}
+
+/* Its text: it may have failed in another thread, or long ago. */
+__attribute__((noinline)) static int failed(const meshcoll_request_t *r, int status)
+{
+    if (r->why)
+        mc_fail(status, "%s", r->why);
+    else if (r->mesh && r->mesh->job->failure.status)
+        mc_fail(status, "%s", r->mesh->job->failure.why);
+    return status;
+}
+
+static inline int complete(meshcoll_request_t *r)
 {
     const int status = r->status;
-    /* it may have failed in another thread, or long ago: restore its error text */
-    if (status < 0 && r->why)
-        mc_fail(status, "%s", r->why);
-    else if (status < 0 && r->mesh && r->mesh->job->failure.status)
-        mc_fail(status, "%s", r->mesh->job->failure.why);
     r->active = false;
-    if (!r->persistent)
+    if (status < 0)
+        (void)failed(r, status);
+    if (r->persistent)
+        return status;
+    if (status == MESHCOLL_OK)
+        r->kind->release(r);
+    else
         mc_request_drop(r);
     return status;
+}
+
+int mc_request_complete(meshcoll_request_t *r)
+{
+    if (r->running)
+        (void)mc_request_await(r);
+    return complete(r);
 }
 
 int meshcoll_test(meshcoll_request_t *request)
@@ -146,16 +172,8 @@ int meshcoll_test(meshcoll_request_t *request)
     if (mc_runs(request))
         mc_test_turn(request->mesh);
     if (!status)
-        status = request->running ? MESHCOLL_IN_PROGRESS : mc_request_complete(request);
+        status = request->running ? MESHCOLL_IN_PROGRESS : complete(request);
     return mc_leave(h, status);
-}
-
-int mc_request_await(meshcoll_request_t *r)
-{
-    mc_waiting_t waiting = {0};
-    while (r->running)
-        mc_wait_turn(r->mesh, &waiting);
-    return r->status;
 }
 
 int meshcoll_wait(meshcoll_request_t *request)
@@ -168,7 +186,6 @@ int meshcoll_wait(meshcoll_request_t *request)
     if (!status && mc_runs(request) && request->mesh->n_restricted > 0)
         status = mc_callback_check("meshcoll_wait");
     if (!status) {
-        mc_request_await(request);
         status = mc_request_complete(request);
     }
     return mc_leave(h, status);

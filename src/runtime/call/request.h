@@ -17,7 +17,7 @@ static inline bool mc_runs(meshcoll_request_t *r)
 }
 /* Waits until it has ended; returns its status. */
 int mc_request_await(meshcoll_request_t *r);
-/* Returns the status of an ended request to its owner, who loses it unless it is persistent. */
+/* Waits until it has ended, and returns its status to its owner, who loses it unless it is persistent. */
 int mc_request_complete(meshcoll_request_t *r);
 /* Releases a request for its owner: at once, or when it has ended. */
 void mc_request_drop(meshcoll_request_t *r);

@@ -198,10 +198,9 @@ void mc_run_destroy(meshcoll_request_t *request)
 
 /* Running --------------------------------------------------------------------------------------- */
 
-static inline int advance(mc_run_t *r)
+__attribute__((noinline)) static int recorded(mc_run_t *r, int status)
 {
-    const int status = mc_executor_advance(&r->executor);
-    if (r->watch && status == MESHCOLL_OK)
+    if (status == MESHCOLL_OK)
         r->head.mesh->hooks->ran(r);
     return status;
 }
@@ -221,8 +220,9 @@ int mc_run_begin(meshcoll_request_t *request)
     if (!r->plan)
         return begin_unplanned(&r->executor);
     r->executor.shared = request->mesh->job->requests.running.first;
-    const int status = mc_executor_start(&r->executor, request->number);
-    return status ? status : advance(r);
+    if (r->watch)
+        return recorded(r, mc_executor_start(&r->executor, request->number));
+    return mc_executor_start(&r->executor, request->number);
 }
 
 int mc_run_advance(meshcoll_request_t *request, uint32_t events)
@@ -235,7 +235,7 @@ int mc_run_advance(meshcoll_request_t *request, uint32_t events)
         x->polls_awake = mc_wait_polls(job) + mc_wait_yields(job);
         x->idle_polls += x->shared && events == 0;
     }
-    return advance(r);
+    return r->watch ? recorded(r, mc_executor_advance(x)) : mc_executor_advance(x);
 }
 
 void mc_run_cancel(meshcoll_request_t *request, int status)

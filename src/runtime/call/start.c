@@ -10,14 +10,6 @@
 #include "runtime/progress/callback.h"
 #include "runtime/progress/failure.h"
 
-/* Binds a request to a call's arguments, and for an alltoallv to the sizes of the blocks that pass
- * this rank. */
-static int bind(const mc_call_args_t *asked, mc_run_t *r)
-{
-    const meshcoll_args_t *const a = &asked->args;
-    return a->in_counts ? mc_counts_bind(r, a, asked->number.counts) : mc_cache_bind(r, a, NULL);
-}
-
 /* Starts a request whose binding returned `status`. */
 static int start(mc_run_t *r, int status, meshcoll_request_t **request)
 {
@@ -85,8 +77,7 @@ int mc_call_start(meshcoll_t *h, const mc_call_args_t *asked, meshcoll_request_t
         h->calls.making = NULL;
     }
     if (status) {
-        if (asked->staging)
-            mc_return_memory(h, asked->staging);
+        mc_return_memory(h, asked->staging);
         return mc_call_refused(h, &(mc_refused_t){asked->number, false, false}, status);
     }
     mc_run_t *const r = &c->run;
@@ -97,7 +88,8 @@ int mc_call_start(meshcoll_t *h, const mc_call_args_t *asked, meshcoll_request_t
     else
         mc_lead_call(h, mc_lead_bytes(h, a), r);
     if (!status && !r->head.why)
-        status = bind(asked, r);
+        status =
+            a->in_counts ? mc_counts_bind(r, a, asked->number.counts) : mc_cache_bind(r, a, NULL);
     if (status)
         status = mc_lead_refused(h, asked->number.own, false, status);
     else if (kind != MC_KIND_ONCE)

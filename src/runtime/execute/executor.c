@@ -312,34 +312,8 @@ static bool is_connected(mc_executor_t *x)
     return true;
 }
 
-static bool may_start(mc_executor_t *x)
+static void begin(mc_executor_t *x, uint32_t operation)
 {
-    return x->bound && !x->held && mc_executor_has_reached(x) && is_connected(x);
-}
-
-/* Starts a run for the first time, or once what it lacked is there. */
-static int start_new(mc_executor_t *x, uint32_t operation)
-{
-    if (x->state == MC_FAILED)
-        return x->status;
-    const bool ready = may_start(x);
-    x->pending = operation;
-    if (ready)
-        x->reached = NULL;
-    x->state = ready ? MC_IDLE : MC_PENDING;
-    return ready ? mc_executor_start(x, operation) : MESHCOLL_OK;
-}
-
-static int advance_pending(mc_executor_t *x)
-{
-    (void)start_new(x, x->pending); /* a failure is its state */
-    return x->state == MC_PENDING ? MESHCOLL_IN_PROGRESS : mc_executor_advance(x);
-}
-
-int mc_executor_start(mc_executor_t *x, uint32_t operation)
-{
-    if (x->state != MC_IDLE)
-        return start_new(x, operation);
     x->operation = mc_tag(0, operation, 0);
     reset(x);
     mc_binding_begin(x->binding);
@@ -361,7 +335,27 @@ int mc_executor_start(mc_executor_t *x, uint32_t operation)
      * for what this rank sends. */
     for (uint32_t l = x->n_sending; l < x->n_lanes; l++)
         pump(x, &x->lane[l]);
-    return x->state == MC_FAILED ? x->status : MESHCOLL_OK;
+}
+
+/* Of a run for the first time, or once what it lacked is there. */
+static bool is_ready(mc_executor_t *x, uint32_t operation)
+{
+    const bool ready = x->bound && !x->held && mc_executor_has_reached(x) && is_connected(x);
+    x->pending = operation;
+    x->state = MC_PENDING;
+    if (ready)
+        x->reached = NULL;
+    return ready;
+}
+
+int mc_executor_start(mc_executor_t *x, uint32_t operation)
+{
+    if (x->state == MC_FAILED)
+        return mc_executor_advance(x);
+    if (x->state != MC_IDLE && !is_ready(x, operation))
+        return MESHCOLL_IN_PROGRESS;
+    begin(x, operation);
+    return mc_executor_advance(x);
 }
 
 static inline bool has_messages(const mc_executor_t *x)
@@ -381,7 +375,7 @@ static void complete_messages(mc_executor_t *x)
     }
 }
 
-static void drain(mc_executor_t *x)
+static inline void drain(mc_executor_t *x)
 {
     size_t turn = 0;
     if (has_messages(x))
@@ -426,6 +420,6 @@ int mc_executor_advance(mc_executor_t *x)
         return x->status;
     }
     if (x->state == MC_PENDING)
-        return advance_pending(x);
+        return mc_executor_start(x, x->pending);
     return x->state == MC_IDLE ? MESHCOLL_OK : MESHCOLL_IN_PROGRESS;
 }

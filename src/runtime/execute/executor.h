@@ -71,7 +71,7 @@ static inline bool mc_executor_has_reached(const mc_executor_t *x)
 }
 
 /* `operation`: number of this run, the same on all ranks. Never waits: the run is pending while a
- * connection is not greeted, the binding is missing, or it is held. */
+ * connection is not greeted, the binding is missing, or it is held. Returns as mc_executor_advance does. */
 int mc_executor_start(mc_executor_t *x, uint32_t operation);
 /* Continues with what the transports have completed. OK when complete, IN_PROGRESS, or an error. */
 int mc_executor_advance(mc_executor_t *x);

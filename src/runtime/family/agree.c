@@ -133,7 +133,6 @@ static int send_note(const round_t *r, int32_t to)
     const int status = mc_note_send(r->a->parent, to, r->a->tag, &r->own, sizeof r->own, &t);
     if (status)
         return status;
-    mc_request_await(&t->request);
     return mc_request_complete(&t->request);
 }
 
@@ -144,7 +143,6 @@ static int receive_parent(round_t *r)
     int status = mc_note_recv(r->a->parent, up_of(r->a), r->a->tag, &told, sizeof told, &t);
     if (status)
         return status;
-    mc_request_await(&t->request);
     status = mc_request_complete(&t->request);
     if (!status && (told.list != r->own.list || told.status == MESHCOLL_ERR_MISMATCH))
         status = fail_mismatch(r->a, up_of(r->a));

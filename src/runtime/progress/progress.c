@@ -12,11 +12,10 @@
 
 enum { BLIND_SLEEP_NS = 50 * 1000 };
 
-/* Does something happen in it at this poll, whether it ends or not? */
+/* Else it has waited at this poll. */
 static bool is_at_work(const meshcoll_request_t *r)
 {
-    const mc_run_t *const run = mc_run_of(r);
-    return run ? run->executor.state == MC_RUNNING || mc_executor_has_work(&run->executor) : false;
+    return r->kind->is_run && ((const mc_run_t *)r)->executor.state == MC_RUNNING;
 }
 
 void mc_job_wake_peers(mc_job_t *job)
@@ -35,13 +34,13 @@ static uint32_t advance_ready(mc_job_t *job, uint32_t events)
         mc_list_remove(&r->ready.node);
         if (!r->in_flight.in)
             continue;
-        const bool works = is_at_work(r);
         if (r->kind->advance)
             r->status = r->kind->advance(r, events + n);
-        n += works || r->status != MESHCOLL_IN_PROGRESS;
         if (r->status == MESHCOLL_IN_PROGRESS) {
+            n += is_at_work(r);
             mc_busy_await(job, r, &again);
         } else {
+            n++;
             mc_busy_unlist(r);
             mc_request_end(r); /* if the mesh fails, nothing runs any more */
         }

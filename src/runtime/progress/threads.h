@@ -52,13 +52,13 @@ static inline void mc_job_unlock(const mc_job_t *job)
 
 static inline void mc_lock(const meshcoll_t *h)
 {
-    if (h)
-        mc_job_lock(h->job);
+    if (h && h->job->threads)
+        mc_threads_lock(h->job->threads);
 }
 static inline void mc_unlock(const meshcoll_t *h)
 {
-    if (h)
-        mc_job_unlock(h->job);
+    if (h && h->job->threads)
+        mc_threads_unlock(h->job->threads);
 }
 
 /* To be called with the lock held: wakes the sleeper after the transports were used; notifies
