@@ -1,4 +1,4 @@
-#include "runtime/diagnose/status/report.h"
+#include "runtime/diagnose/status/ask.h"
 
 #include "base/table.h"
 #include "runtime/diagnose/waits/verdict.h"
