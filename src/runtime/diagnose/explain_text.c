@@ -409,7 +409,7 @@ static int print_calls(report_t *r)
     return status;
 }
 
-int mc_explain_text(const meshcoll_t *h, char **text)
+static int write_report(const meshcoll_t *h, char **text)
 {
     char *written = NULL;
     size_t bytes = 0;
@@ -443,7 +443,7 @@ int meshcoll_explain(const meshcoll_t *mesh, char **text)
                        "meshcoll_explain: this mesh records nothing: set MESHCOLL_EXPLAIN=1, or "
                        "meshcoll_params_t.explain, before it is created");
     mc_lock(mesh);
-    const int status = mc_explain_text(mesh, text);
+    const int status = write_report(mesh, text);
     mc_unlock(mesh);
     return status;
 }
@@ -464,7 +464,7 @@ void mc_explain_print(const meshcoll_t *h)
     char *text = NULL;
     if (meshcoll_rank(h) != 0)
         return;
-    int status = mc_explain_text(h, &text);
+    int status = write_report(h, &text);
     if (!status && h->diagnosis->explain->path)
         status = write_file(h->diagnosis->explain->path, text);
     if (status)
