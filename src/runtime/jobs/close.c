@@ -408,19 +408,46 @@ static void destroy_last(meshcoll_t *mesh, bool dropped)
     mc_job_free(job);
 }
 
-/* No rank frees memory of a GPU that a peer's kernels still use, or has open. Of what was made from the
- * mesh and not destroyed, ranks know different parts. */
+static int has_parted(meshcoll_request_t *r)
+{
+    return r->status;
+}
+
+static const mc_request_kind_t parting_kind = {MC_CACHED_RUN, .is_internal = true,
+                                               .finish = has_parted};
+
+/* Begins a barrier that nobody waits for, however long it takes. It keeps the mesh. */
+static void tell_others(meshcoll_t *mesh)
+{
+    meshcoll_request_t *r;
+    if (meshcoll_ibarrier(mesh, &r))
+        return;
+    mc_lock(mesh);
+    if (r->running) {
+        r->kind = &parting_kind;
+        r->watched.limit = -1;
+    }
+    (void)mc_leave(mesh, MESHCOLL_OK);
+    meshcoll_free(r);
+}
+
+/* No rank frees memory of a GPU that a peer's kernels still use, or has open: peers' memory is closed when this rank's
+ * kernels are complete, and its own is freed with the mesh, when all ranks have destroyed it. With the last mesh all
+ * is closed before the ranks meet: of what was made from others and not destroyed, ranks know different parts. */
 static void settle_gpu(meshcoll_t *mesh)
 {
     const mc_device_ops_t *const device = mesh->job->device;
     mc_lock(mesh);
+    const bool last = !has_others(mesh), dropped = mc_group_is_open(mesh);
     for (meshcoll_t *h = mesh->job->meshes; h; h = h->entry.next)
         if (h->gpu && mc_mesh_is_of(h, mesh))
             device->await(h);
+    for (meshcoll_t *h = mesh->job->meshes; h; h = h->entry.next)
+        if (h->gpu && !mesh->job->failure.status && !dropped && (last || h == mesh))
+            device->unmap(h);
     (void)mc_leave(mesh, MESHCOLL_OK);
-    if (mesh->gpu && !mesh->job->failure.status && !mc_group_is_open(mesh) &&
-        !meshcoll_barrier(mesh))
-        device->unmap(mesh);
+    if (mesh->gpu && !mesh->job->failure.status && !dropped && !last)
+        tell_others(mesh);
 }
 
 /* It was destroyed with the mesh that it was made from, if only from the caller's view; or it is the parent's of this

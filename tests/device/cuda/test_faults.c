@@ -171,6 +171,32 @@ static void rank_of_a_part(meshcoll_t *mesh)
     meshcoll_destroy(part);
 }
 
+/* Meshes with calls on device memory are destroyed in any order, and one while the others still use it. */
+static void rank_any_order(meshcoll_t *mesh)
+{
+    meshcoll_t *part[3];
+    const double begun = mc_now();
+    for (int i = 0; i < 3; i++)
+        NEED(meshcoll_split(mesh, "gpu", &part[i]) == MESHCOLL_OK && rig_works(part[i]));
+    for (int i = 0; i < 2; i++)
+        meshcoll_destroy(part[rig_rank == 1 ? 1 - i : i]);
+    if (rig_rank == 0) {
+        NEED(rig_works(mesh));
+        meshcoll_destroy(part[2]);
+    } else {
+        meshcoll_destroy(part[2]);
+        NEED(rig_works(mesh));
+    }
+    NEED(rig_works(mesh));
+    NEED(mc_now() - begun < SOON);
+}
+
+bool test_any_order(void)
+{
+    const rig_t rig = {.mesh = "gpu=3", .blocks = "2", .timeout = "20", .tidy = true};
+    return rig_run(&rig, rank_any_order);
+}
+
 bool test_nothing_left(void)
 {
     const rig_t refused = {.mesh = "gpu=2", .gpus = 1, .executor = "kernel", .tidy = true};
