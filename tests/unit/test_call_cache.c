@@ -1,27 +1,14 @@
 /* Calls that are known again: many sizes and collectives in turn, and the same calls on other buffers. */
 #include "runtime/call/cache.h"
 #include "runtime/call/call.h"
-#include "support/inproc.h"
+#include "support/six.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
 
-enum { RANKS = 6, SIZES = 8, MOST = 12, ROOM = RANKS * MOST, PLACES = 5, MOST_TURNS = 100000 };
+enum { SIZES = 8, MOST = 12, ROOM = RANKS * MOST, PLACES = 5, MOST_TURNS = 100000 };
 
-static meshcoll_t *rank[RANKS];
 static int32_t in[RANKS][PLACES * ROOM], out[RANKS][PLACES * ROOM];
-
-static void world_open(void)
-{
-    cr_assert_eq(mc_inproc_create("box=3,gpu=2", NULL, rank), MESHCOLL_OK, "%s",
-                 meshcoll_last_error());
-}
-
-static void world_close(void)
-{
-    for (int r = 0; r < RANKS; r++)
-        meshcoll_destroy(rank[r]);
-}
 
 static int32_t value(int of, size_t i)
 {

@@ -4,27 +4,14 @@
 #include "runtime/call/call.h"
 #include "runtime/call/numbers.h"
 #include "runtime/progress/progress.h"
-#include "support/inproc.h"
+#include "support/six.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
 
-enum { RANKS = 6, COUNT = 40, AT_ONCE = 5, MANY = MC_CACHED_REQUESTS + 8, MOST_TURNS = 100000 };
+enum { COUNT = 40, AT_ONCE = 5, MANY = MC_CACHED_REQUESTS + 8, MOST_TURNS = 100000 };
 
-static meshcoll_t *rank[RANKS];
 static int32_t in[RANKS][MANY][COUNT], out[RANKS][MANY][COUNT];
-
-static void world_open(void)
-{
-    cr_assert_eq(mc_inproc_create("box=3,gpu=2", NULL, rank), MESHCOLL_OK, "%s",
-                 meshcoll_last_error());
-}
-
-static void world_close(void)
-{
-    for (int r = 0; r < RANKS; r++)
-        meshcoll_destroy(rank[r]);
-}
 
 /* The i-th sum of rank r. */
 static meshcoll_request_t *begin(int r, int i, size_t count)
