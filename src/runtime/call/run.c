@@ -219,7 +219,8 @@ int mc_run_begin(meshcoll_request_t *request)
     mc_run_t *const r = (mc_run_t *)request;
     if (!r->plan)
         return begin_unplanned(&r->executor);
-    r->executor.shared = request->mesh->job->requests.running.first;
+    if (r->executor.flushes)
+        r->executor.shared = request->mesh->job->requests.running.first;
     if (r->watch)
         return recorded(r, mc_executor_start(&r->executor, request->number));
     return mc_executor_start(&r->executor, request->number);
@@ -227,11 +228,11 @@ int mc_run_begin(meshcoll_request_t *request)
 
 int mc_run_advance(meshcoll_request_t *request, uint32_t events)
 {
-    const mc_job_t *const job = request->mesh->job;
     mc_run_t *const r = (mc_run_t *)request;
     mc_executor_t *const x = &r->executor;
-    x->shared = job->requests.running.first != job->requests.running.last;
-    if (x->state != MC_RUNNING) { /* it is pending, or flushes */
+    if (x->flushes || x->state != MC_RUNNING) {
+        const mc_job_t *const job = request->mesh->job;
+        x->shared = job->requests.running.first != job->requests.running.last;
         x->polls_awake = mc_wait_polls(job) + mc_wait_yields(job);
         x->idle_polls += x->shared && events == 0;
     }
