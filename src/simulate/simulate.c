@@ -9,8 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Steps of events that are none: the rank starts, or a port (at - WAKE) is free. */
-enum { START = INT32_MAX, WAKE = INT32_MAX - 1 - MC_MAX_DIMS };
+/* Steps of events that are none: the rank starts, a port (at - WAKE) is free; a receiver learns that it can pull what a
+ * step (at - OFFER) sends. */
+enum { START = INT32_MAX, WAKE = START - 1 - MC_MAX_DIMS, OFFER = 1 << 30 };
 
 /* A port, or the processor that sums: what is ready is a heap by program order, of up to FEW in place. */
 enum { FEW = 2 };
@@ -46,7 +47,8 @@ typedef struct {
 typedef struct {
     /* Of those that share it now: when they began, and for how long; busy: in all. */
     int64_t begin, load, busy;
-    double beta; /* ps a chunk; 0: that of the message's dimension */
+    double beta;   /* ps a chunk; 0: that of the message's dimension */
+    bool receiver; /* a gap follows each message */
     uint64_t round;
 } link_t;
 
@@ -65,9 +67,9 @@ typedef struct {
     actor_t *actor;
     uint64_t *done;
     mc_queue_t queue;
-    mc_event_list_t look;                /* ports to look at: their actor, and which */
-    mc_event_list_t todo, offered, sent; /* steps that have ended; can be pulled; leave */
-    mc_event_list_t happening;           /* of this instant */
+    mc_event_list_t look;       /* ports to look at: their actor, and which */
+    mc_event_list_t todo, sent; /* steps that have ended; that leave now */
+    mc_event_list_t happening;  /* of this instant */
 } sim_t;
 
 enum { ENDED = 1, THERE = 2 };
@@ -232,20 +234,7 @@ static void get_ready(sim_t *s, uint32_t actor, uint32_t step)
     } else if (!way->pulled) {
         enqueue(s, actor, way->wire, step);
     } else {
-        push(s, &s->offered, actor, step);
-    }
-}
-
-/* Tells receivers what they may pull. */
-static void offer(sim_t *s)
-{
-    while (s->offered.n > 0) {
-        const mc_event_t e = s->offered.at[--s->offered.n];
-        const mc_pair_t *const pair = pair_of(s, e.actor, e.step);
-        const uint32_t there = partner(s, pair, MC_RECEIVES, step_of(s, e.actor, e.step)->seq);
-        set(&s->actor[pair->peer], there, THERE);
-        if (is_ready(s, pair->peer, there))
-            enqueue(s, pair->peer, s->way[pair->dim].wire, there);
+        mc_queue_add(&s->queue, s->now + way->alpha, actor, OFFER + step);
     }
 }
 
@@ -289,6 +278,15 @@ static void arrive(sim_t *s, uint32_t actor, uint32_t step)
         add_up(s, pair->peer, there);
 }
 
+static void offer(sim_t *s, uint32_t actor, uint32_t step)
+{
+    const mc_pair_t *const pair = pair_of(s, actor, step);
+    const uint32_t there = partner(s, pair, MC_RECEIVES, step_of(s, actor, step)->seq);
+    set(&s->actor[pair->peer], there, THERE);
+    if (is_ready(s, pair->peer, there))
+        enqueue(s, pair->peer, s->way[pair->dim].wire, there);
+}
+
 static void happen(sim_t *s, uint32_t actor, uint32_t step)
 {
     if (step == START) {
@@ -296,6 +294,8 @@ static void happen(sim_t *s, uint32_t actor, uint32_t step)
     } else if (step >= WAKE) {
         port_of(s, actor, (int32_t)(step - WAKE))->waiting = false;
         look_at(s, actor, (int32_t)(step - WAKE));
+    } else if (step >= OFFER) {
+        offer(s, actor, step - OFFER);
     } else if (mc_op_sends((mc_op_t)step_of(s, actor, step)->op)) {
         arrive(s, actor, step);
     } else {
@@ -304,7 +304,6 @@ static void happen(sim_t *s, uint32_t actor, uint32_t step)
         end_step(s, actor, step);
     }
     end_steps(s);
-    offer(s);
     s->result->events++;
 }
 
@@ -335,9 +334,9 @@ static int64_t start_message(sim_t *s, uint32_t actor, uint32_t step)
             on->load = 0;
             on->round = s->round;
         }
-        const int64_t load = (on->beta > 0 ? rounded(is->chunks * on->beta) : takes) * hop.weight;
-        on->load += load;
-        on->busy += load;
+        const int64_t load = on->beta > 0 ? rounded(is->chunks * on->beta) : takes;
+        on->load += (load + (on->receiver ? way->gap : 0)) * hop.weight;
+        on->busy += load * hop.weight;
     }
     push(s, &s->sent, actor, step);
     start_phase(s, is->phase);
@@ -392,11 +391,13 @@ static void send_off(sim_t *s)
         int64_t leaves = s->now + rounded(step_of(s, actor, step)->chunks * way->beta);
         for (uint32_t h = 0; h < pair->n_hops; h++) {
             const link_t *const on = &s->link[s->w->hop[pair->hop + h].link];
-            leaves = on->begin + on->load > leaves ? on->begin + on->load : leaves;
+            const int64_t left = on->begin + on->load - (on->receiver ? way->gap : 0);
+            leaves = left > leaves ? left : leaves;
         }
-        mc_queue_add(&s->queue, leaves + way->alpha, actor, step);
+        const int64_t arrival = leaves + (way->pulled ? 0 : way->alpha);
+        mc_queue_add(&s->queue, arrival, actor, step);
         if (s->q->record)
-            record(s, actor, step, leaves + way->alpha);
+            record(s, actor, step, arrival);
     }
     s->result->messages += s->sent.n;
     s->sent.n = 0;
@@ -465,8 +466,10 @@ static int prepare(sim_t *s)
         s->way[d] = (way_t){rounded(links.dim[d].alpha * 1e12), rounded(links.dim[d].gap * 1e12),
                             links.dim[d].beta * s->each * 1e12, links.dim[d].gamma * s->each * 1e12,
                             mc_links_wire(&links, d),           links.dim[d].pulled};
-    for (uint32_t l = 0; l < s->w->n_links && !status; l++)
+    for (uint32_t l = 0; l < s->w->n_links && !status; l++) {
         s->link[l].beta = s->w->link[l].beta * s->each * 1e12;
+        s->link[l].receiver = s->w->link[l].receiver;
+    }
     for (uint32_t a = 0; a < n && !status; a++) {
         s->left += s->actor[a].program->plan->n_steps;
         mc_queue_add(&s->queue, s->q->late ? s->q->late[s->w->rank[a]] : 0, a, START);
@@ -480,8 +483,8 @@ static void release(sim_t *s)
         if (s->port[i].bits)
             free(s->port[i].ready.more);
     mc_queue_free(&s->queue);
-    void *const parts[] = {s->port,    s->link,       s->actor,   s->done,        s->look.at,
-                           s->todo.at, s->offered.at, s->sent.at, s->happening.at};
+    void *const parts[] = {s->port,    s->link,    s->actor,   s->done,
+                           s->look.at, s->todo.at, s->sent.at, s->happening.at};
     for (size_t i = 0; i < MC_COUNT(parts); i++)
         free(parts[i]);
 }

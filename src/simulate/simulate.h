@@ -4,9 +4,10 @@
  * the same on every machine.
  *
  * A port sends one message at a time, for gap + bytes * beta, and starts the first one in program order of those that are
- * ready while fewer than MC_UNDER_WAY are on their way. Of a pulled link the receiver's port does so. Messages
+ * ready while fewer than MC_UNDER_WAY are on their way. Of a pulled link the receiver's port does so, alpha after the sender
+ * was ready. Messages
  * that start at one instant share the links on their way and leave them together; later ones queue. A message arrives
- * alpha after it has left the slowest of them. A rank adds up one message at a time, for bytes * gamma; copies take no
+ * alpha after it has left the slowest of them, or at once if it is pulled. A rank adds up one message at a time, for bytes * gamma; copies take no
  * time. A send has ended when its message has arrived. The links' corrections for shared cores do not count.
  *
  * Ranks that do the same are one: plans are shared by the ranks of an orbit under shifts of the mesh

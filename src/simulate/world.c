@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { IN, OUT, WAYS };
+/* Links at the ends of a message: a rank that receives, and ports that several ranks share. */
+enum { RECEIVER, IN, OUT, WAYS };
 
 bool mc_network_has_dim(const mc_mesh_t *mesh, int32_t d)
 {
@@ -66,17 +67,17 @@ static int find_way(const mc_simulation_t *q, const int32_t *end, uint32_t n_net
                     int32_t b, int32_t dim, mc_route_t *route)
 {
     const mc_mesh_t *const mesh = q->mesh;
-    const int32_t wire = mc_links_wire(q->links, dim), place[WAYS] = {b, a};
+    const int32_t wire = mc_links_wire(q->links, dim), place[WAYS] = {b, b, a};
     const bool pulled = q->links->dim[dim].pulled;
     int status = MESHCOLL_OK;
     route->n = 0;
     if (q->network && mc_network_has_dim(mesh, dim) && end[a] != end[b])
         status = mc_network_route(q->network, end[a], end[b], route);
-    for (int way = IN; way < (pulled ? OUT : WAYS) && !status; way++) {
-        int32_t ports, n;
-        const int32_t port = port_of(mesh, q->links, wire, place[way], &ports, &n);
-        if ((pulled || way == OUT) && ports == n)
-            continue; /* the port itself sends, or pulls, one by one */
+    for (int way = pulled ? IN : RECEIVER; way < (pulled ? OUT : WAYS) && !status; way++) {
+        int32_t ports, n, port = port_of(mesh, q->links, wire, place[way], &ports, &n);
+        if (way != RECEIVER && ports == n)
+            continue; /* the rank itself sends, receives or pulls one by one */
+        port = way == RECEIVER ? b : port;
         uint32_t *const grown = mc_grown(route->link, route->n, &route->capacity, sizeof *grown);
         if (!grown)
             return mc_fail_memory("the routes of messages");
@@ -177,7 +178,11 @@ int mc_sim_world_create(const mc_simulation_t *q, const mc_orbits_t *o, mc_sim_w
         status = w.pair ? MESHCOLL_OK : mc_fail_memory("the pairs of ranks that exchange messages");
     }
     for (uint32_t l = 0; l < w.n_links && !status; l++)
-        w.link[l] = (mc_world_link_t){l < w.n_network ? mc_network_beta(q->network, l) : 0, l, 1};
+        w.link[l] = (mc_world_link_t){
+            .beta = l < w.n_network ? mc_network_beta(q->network, l) : 0,
+            .receiver = l >= w.n_network && (l - w.n_network) / (uint32_t)size % WAYS == RECEIVER,
+            .id = l,
+            .alike = 1};
     if (!status && q->slow_link)
         status = slow_down(q, &w);
     if (!status) {
@@ -209,8 +214,9 @@ void mc_sim_world_name(const mc_simulation_t *q, const mc_sim_world_t *w, uint32
         return;
     }
     const uint32_t port = (id - w->n_network) / size;
-    mc_text_add(text, "%s port %u %s", q->mesh->dim[port / WAYS].name, (id - w->n_network) % size,
-                port % WAYS == IN ? "in" : "out");
+    mc_text_add(text, "%s %s %u %s", q->mesh->dim[port / WAYS].name,
+                port % WAYS == RECEIVER ? "rank" : "port", (id - w->n_network) % size,
+                port % WAYS == OUT ? "out" : "in");
 }
 
 /* Colours ------------------------------------------------------------------------------------------- */
@@ -294,8 +300,10 @@ static uint32_t refine(const mc_simulation_t *q, const mc_sim_world_t *w, colour
     uint32_t classes = 0, same = 0;
     for (uint32_t a = 0; a < w->n_actors; a++)
         c->actor[a] = mix((uint64_t)w->program[a] + 2, q->late ? (uint64_t)q->late[w->rank[a]] : 0);
-    for (uint32_t l = 0; l < w->n_links; l++)
+    for (uint32_t l = 0; l < w->n_links; l++) {
         memcpy(&c->link[l], &w->link[l].beta, sizeof c->link[l]);
+        c->link[l] = mix(c->link[l], w->link[l].receiver);
+    }
     while (same < 2 && classes < w->n_actors) {
         recolour(q, w, c);
         const uint32_t found = number_colours(c, c->actor, w->n_actors, c->class_of, c->size);

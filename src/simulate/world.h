@@ -51,8 +51,9 @@ typedef struct {
 } mc_pair_t;
 
 typedef struct {
-    double beta; /* 0: that of the message's dimension */
-    uint32_t id; /* number of the first such link */
+    double beta;   /* 0: that of the message's dimension */
+    bool receiver; /* a rank: each message takes a gap more until the next */
+    uint32_t id;   /* number of the first such link */
     uint32_t alike;
 } mc_world_link_t;
 
@@ -65,7 +66,7 @@ typedef struct {
     mc_hop_t *hop;
     mc_world_link_t *link;
     uint32_t
-        n_network; /* links of the network have the first numbers; then ports by dimension, in and out */
+        n_network; /* links of the network have the first numbers; then receivers and ports by dimension */
 } mc_sim_world_t;
 
 int mc_sim_world_create(const mc_simulation_t *q, const mc_orbits_t *orbits, mc_sim_world_t *world);

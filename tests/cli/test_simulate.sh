@@ -42,6 +42,18 @@ run 0 simulate bcast --mesh box=4,gpu=4 --bytes 16M --top 2
 has "simulated price / price / bound strategy"
 has "the busiest links between ports"
 
+# The planner's list, ranked by simulation: as simulate says, and with the places of the list.
+plan=(plan allreduce --mesh box=4,gpu=4 --links dgx-h100 --bytes 16M --simulate 5 --network "tree=8:2:47GB/s")
+run 0 "${plan[@]}" --json
+gives 'sorted(s["place"] for s in j["simulated"]), [s["simulated_seconds"] for s in j["simulated"]] == sorted(s["simulated_seconds"] for s in j["simulated"])' \
+    "([1, 2, 3, 4, 5], True)"
+fastest=$(query 'j["simulated"][0]["strategy"]') seconds=$(query 'j["simulated"][0]["simulated_seconds"]')
+run 0 simulate allreduce --mesh box=4,gpu=4 --links dgx-h100 --bytes 16M --network tree=8:2:47GB/s --strategy "$fastest" --json
+gives 'j["strategies"][0]["seconds"]' "$seconds"
+run 0 "${plan[@]}"
+has "the 5 cheapest, simulated on tree=8:2:47GB/s, the fastest first:"
+refused "--network goes with --simulate" plan bcast --mesh x=4 --bytes 1M --network tree=4
+
 # Every message, as trace events.
 run 0 "${ring[@]}" --trace "$scratch/trace.json" --json
 out=$(cat "$scratch/trace.json")

@@ -10,6 +10,8 @@ typedef struct {
     mc_links_t links;
     const char *links_text; /* as given, or the default preset's name */
     int32_t root, top, max_segments;
+    int32_t simulate;    /* so many of the cheapest are simulated too */
+    const char *network; /* on this network; NULL: none between boxes */
     uint64_t bytes;
     const mc_strategy_t *strategy; /* only this one is priced; NULL: all */
     bool in_order;                 /* only strategies that reduce in the order of ranks */
@@ -64,6 +66,9 @@ json_t *mc_plan_json_head(const mc_plan_request_t *request);
 int mc_plan_rank(const mc_plan_request_t *request);
 /* From size to size: where the best one changes, where options 1, 2 and 3 cross. */
 int mc_plan_sweep(const mc_plan_request_t *request, uint64_t from, uint64_t to);
+
+/* Simulates the first of a ranking, and prints them, the fastest first; or adds them to `json`, if that is not NULL. */
+int mc_plan_simulate(const mc_plan_request_t *request, const mc_ranking_t *ranking, json_t *json);
 
 /* Lists as given: "64,1024", "1M,256M", "dgx-h100 | generic"; no collective: all. */
 typedef struct {

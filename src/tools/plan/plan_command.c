@@ -108,6 +108,8 @@ static int run_scale(mc_plan_request_t *r)
 static int run_size(mc_plan_request_t *r)
 {
     static mc_strategy_t strategy;
+    if (r->network && !r->simulate)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "--network goes with --simulate");
     if (!given.bytes)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                        "--bytes is missing; expected the size of the whole vector, as in --bytes "
@@ -151,6 +153,10 @@ static const mc_option_t options[] = {
     MC_OPTION_TEXT("scale", "EXTENTS",
                    "a table of this mesh and of those with 64,1024 in its outermost dimension",
                    &given.scale),
+    MC_OPTION_NUMBER("simulate", "N", "simulate the N cheapest too, and show which is the fastest",
+                     &given.request.simulate, 1, 10000),
+    MC_OPTION_TEXT("network", "NETWORK", "what --simulate has between boxes; see meshcoll simulate",
+                   &given.request.network),
     MC_OPTION_FLAG("reproducible", "only strategies that MESHCOLL_REPRODUCIBLE=1 may take",
                    &given.request.reproducible),
     MC_OPTION_NUMBER(

@@ -324,6 +324,8 @@ static int print_ranking(const ranking_t *k)
         print_close(k);
         status = print_named(k);
     }
+    if (!status && k->request->simulate)
+        status = mc_plan_simulate(k->request, &k->all, NULL);
     if (!status)
         status = print_details(k);
     print_remarks(k);
@@ -393,7 +395,11 @@ static int print_json(const ranking_t *k)
                             close_is_least(k) ? json_null() : json_integer(count_close(k)));
         json_object_set_new(json, "named", json_named(k));
     }
-    return mc_json_print(json);
+    const int status =
+        k->request->simulate ? mc_plan_simulate(k->request, &k->all, json) : MESHCOLL_OK;
+    if (status)
+        json_decref(json);
+    return status ? status : mc_json_print(json);
 }
 
 static int print_all(const ranking_t *k)
@@ -437,7 +443,7 @@ static void choose_listed(ranking_t *k, uint32_t *listed)
 static uint32_t most_of(const mc_plan_request_t *r)
 {
     enum { EACH = 4 };
-    const uint32_t top = (uint32_t)r->top;
+    const uint32_t top = (uint32_t)(r->top > r->simulate ? r->top : r->simulate);
     if (!is_searched(&r->mesh))
         return 0;
     return r->json || r->all ? top : EACH * top;
