@@ -5,6 +5,7 @@ import ctypes
 import fcntl
 import json
 import os
+import secrets
 import shlex
 import shutil
 import signal
@@ -83,7 +84,7 @@ def program_environment(lab, placed, mpi, settings):
     """What every rank gets: the lab's own network for UCX, where rank 0 is for programs without MPI, and -x on top. Beside
     bridges a program finds the network."""
     first = next(i for i, n in enumerate(placed) if n)
-    own = {"UCX_TLS": "self,sm,tcp", "MASTER_ADDR": f"box{first}"}
+    own = {"UCX_TLS": "self,sm,tcp", "MASTER_ADDR": f"box{first}", "MESHCOLL_SECRET": secrets.token_hex(16)}
     if not lab.config.get("bridges"):
         own["UCX_NET_DEVICES"] = "eth0"
     if mpi == "mpich":      # from whose variables no port can be derived
