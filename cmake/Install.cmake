@@ -30,6 +30,11 @@ foreach(page IN LISTS man_pages)
     install(FILES ${page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${man_section})
 endforeach()
 
+# Pages that headers and errors name, and the programs that show how it is called.
+install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}
+    FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN lab-notes EXCLUDE PATTERN man EXCLUDE)
+install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DOCDIR} PATTERN __pycache__ EXCLUDE)
+
 install(EXPORT meshcollTargets NAMESPACE meshcoll:: DESTINATION ${package_dir})
 configure_package_config_file(cmake/meshcollConfig.cmake.in
     ${PROJECT_BINARY_DIR}/meshcollConfig.cmake INSTALL_DESTINATION ${package_dir})

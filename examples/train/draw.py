@@ -74,7 +74,11 @@ def draw_timeline(axes, run, colour, end):
 
 
 def draw(runs, outputs):
-    import matplotlib
+    try:
+        import matplotlib
+    except ImportError:
+        sys.exit(f"draw.py: {sys.executable} has no matplotlib: apt-get install python3-matplotlib, and run it by "
+                 "/usr/bin/python3, or pip install matplotlib")
     matplotlib.use("Agg")
     from matplotlib import pyplot
     from matplotlib.patches import Patch

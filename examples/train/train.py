@@ -30,7 +30,9 @@ from gpt import GPT, loss_of, write
 from meshcoll.launch import set_environment
 from timeline import Timeline
 
-FORTUNES = "/usr/share/games/fortunes"
+# Debian's package fortunes where it is, as it was for the numbers of docs/training.md; else this project's own pages
+FORTUNES = pathlib.Path("/usr/share/games/fortunes")
+TEXT = FORTUNES if FORTUNES.exists() else pathlib.Path(__file__).resolve().parents[2] / "docs"
 
 
 def arguments():
@@ -38,7 +40,7 @@ def arguments():
     parser.add_argument("--parallel", choices=("ddp", "fsdp2", "hsdp", "zero1"), default="ddp")
     parser.add_argument("--backend", choices=("meshcoll", "gloo"), default="meshcoll")
     parser.add_argument("--boxes", type=int, help="of hsdp: rows of the mesh (as many as there are host names)")
-    parser.add_argument("--text", default=FORTUNES, help=f"a file, or a folder of them ({FORTUNES})")
+    parser.add_argument("--text", default=TEXT, help=f"a file, or a folder of them ({TEXT})")
     parser.add_argument("--small", action="store_true", help="2 layers of width 64, context 64: for trying out")
     parser.add_argument("--layers", type=int)
     parser.add_argument("--heads", type=int)
@@ -71,8 +73,7 @@ def read(path):
     """The characters of the text, in ASCII, and their numbers as a tensor."""
     path = pathlib.Path(path)
     if not path.exists():
-        hint = ": install Debian's package fortunes, or give a text by --text" if str(path) == FORTUNES else ""
-        sys.exit(f"train.py: {path} is not there{hint}")
+        sys.exit(f"train.py: {path} is not there")
     files = [path] if path.is_file() else sorted(
         file for file in path.iterdir()
         if file.is_file() and not file.is_symlink() and file.suffix not in (".dat", ".u8"))

@@ -9,9 +9,9 @@ refused "expected one of plan, trace, verify, count, list, topo, run, simulate, 
 refused "there is no command 'nonsense'" help nonsense
 
 refused "which collective? expected one of bcast, reduce" plan --mesh x=4 --bytes 1K
-refused "there is no collective 'broadcast'; expected one of bcast" plan broadcast --mesh x=4 --bytes 1
+refused "there is no collective 'allsum'; expected one of bcast" plan allsum --mesh x=4 --bytes 1
 refused "--mesh is missing" plan bcast --bytes 1K
-refused "as in box=4,gpu=8" plan bcast --mesh 4x8 --bytes 1K
+refused "as in box=4,gpu=8" plan bcast --mesh 4x8x --bytes 1K
 refused "as in box=4,gpu=8" plan bcast --mesh box=0 --bytes 1K
 refused "as in box=4,gpu=8" plan bcast --mesh "x=4
 y=2" --bytes 1K

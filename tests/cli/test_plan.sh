@@ -229,5 +229,12 @@ done <<<"$rows"
 run 0 plan bcast --mesh rack=2,box=4,gpu=8 --bytes 1M --top 3
 run 0 plan allreduce --mesh x=1 --bytes 1M
 run 0 plan gather --mesh box=2,gpu=3 --bytes 0 --root 4
+# names as other libraries and people write them
+run 0 plan all_reduce --mesh 2x3 --bytes 1K
+has "allreduce of 1 KiB on box=2,gpu=3, 6 ranks"
+run 0 plan broadcast --mesh x=4 --bytes 1K
+has "bcast of 1 KiB on x=4"
+run 0 plan all-to-all --mesh x=4 --bytes 1K
+has "alltoall of 1 KiB on x=4"
 run 0 plan reduce-scatter --mesh box=2,gpu=3 --bytes 1K --phases
 finish

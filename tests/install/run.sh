@@ -76,6 +76,16 @@ for lib in $(find "$work/prefix" -name 'libmeshcoll.so' -o -name 'libmeshcoll-mp
         exit 1
     fi
 done
+# Each function stays: a program that was linked with an earlier version finds it (docs/compatibility.md).
+for name in meshcoll meshcoll-mpi; do
+    lib=$(find "$work/prefix" -name "lib$name.so")
+    [ -n "$lib" ] || continue
+    nm -D --defined-only "$lib" | awk '{print $3}' | sort >"$work/symbols"
+    if ! diff "$here/$name.symbols" "$work/symbols"; then
+        echo "lib$name.so has other functions than tests/install/$name.symbols: add new ones there; none may go (docs/compatibility.md)"
+        exit 1
+    fi
+done
 echo "symbols: ok"
 
 # A tool that intercepts MPI sees none of the library's own calls.

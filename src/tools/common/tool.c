@@ -46,24 +46,35 @@ int mc_options_parse(const mc_command_t *command, const mc_option_t *option, int
     return MC_HELPED;
 }
 
+/* MPI, NCCL and PyTorch write reduce-scatter, allreduce and all_reduce. */
+static bool same_letters(const char *a, const char *b)
+{
+    while (*a || *b) {
+        a += *a == '-' || *a == '_';
+        b += *b == '_';
+        if (*a != *b)
+            return false;
+        a += *a != '\0';
+        b += *b != '\0';
+    }
+    return true;
+}
+
 int mc_read_collective(const char *text, meshcoll_collective_t *collective)
 {
-    char known[256], name[32];
+    char known[256];
     mc_text_t list = mc_text(known, sizeof known);
     for (int c = 0; c < MESHCOLL_COLLECTIVES; c++)
         mc_text_add(&list, "%s%s", c > 0 ? ", " : "", mc_moves[c].name);
     if (!text)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "which collective? expected one of %s", known);
-    /* some write reduce-scatter */
-    snprintf(name, sizeof name, "%s", text);
-    for (char *c = name; *c; c++)
-        *c = *c == '-' ? '_' : *c;
-    const int found = mc_collective_find(name, strlen(name));
-    if (found < 0)
-        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "there is no collective '%s'; expected one of %s",
-                       text, known);
-    *collective = (meshcoll_collective_t)found;
-    return MESHCOLL_OK;
+    for (int c = 0; c < MESHCOLL_COLLECTIVES; c++)
+        if (same_letters(strcmp(text, "broadcast") == 0 ? "bcast" : text, mc_moves[c].name)) {
+            *collective = (meshcoll_collective_t)c;
+            return MESHCOLL_OK;
+        }
+    return mc_fail(MESHCOLL_ERR_INVALID_ARG, "there is no collective '%s'; expected one of %s",
+                   text, known);
 }
 
 int mc_read_mesh(const char *text, mc_mesh_t *mesh)
@@ -72,6 +83,13 @@ int mc_read_mesh(const char *text, mc_mesh_t *mesh)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                        "--mesh is missing; expected a mesh, outermost dimension first, as in "
                        "--mesh box=4,gpu=8");
+    /* 4x8, as people say it */
+    int boxes = 0, gpus = 0, end = 0;
+    char spelt[64];
+    if (sscanf(text, "%9dx%9d%n", &boxes, &gpus, &end) == 2 && !text[end]) {
+        snprintf(spelt, sizeof spelt, "box=%d,gpu=%d", boxes, gpus);
+        return mc_mesh_parse(spelt, mesh);
+    }
     return mc_mesh_parse(text, mesh);
 }
 
