@@ -68,23 +68,14 @@ static mc_word_t next_word(mc_word_t *line)
 static int add_edge(reading_t *r, mc_word_t a, mc_word_t b, double beta)
 {
     mc_graph_t *const g = r->g;
-    uint32_t capacity = g->edge_capacity;
-    if (g->n_edges == capacity) {
-        capacity = capacity ? 2 * capacity : 64;
-        uint32_t *const from = realloc(g->a, capacity * sizeof *from);
-        g->a = from ? from : g->a;
-        uint32_t *const to = realloc(g->b, capacity * sizeof *to);
-        g->b = to ? to : g->b;
-        double *const betas = realloc(g->beta, capacity * sizeof *betas);
-        g->beta = betas ? betas : g->beta;
-        if (!from || !to || !betas)
-            return mc_fail_memory("a graph");
-        g->edge_capacity = capacity;
-    }
-    g->beta[g->n_edges] = beta;
-    int status = find_node(r, a, &g->a[g->n_edges]);
+    void *const grown = mc_grown(g->edge, g->n_edges, &g->edge_capacity, sizeof *g->edge);
+    if (!grown)
+        return mc_fail_memory("a graph");
+    g->edge = grown;
+    g->edge[g->n_edges].beta = beta;
+    int status = find_node(r, a, &g->edge[g->n_edges].node[0]);
     if (!status)
-        status = find_node(r, b, &g->b[g->n_edges]);
+        status = find_node(r, b, &g->edge[g->n_edges].node[1]);
     g->n_edges += !status;
     return status;
 }
@@ -130,10 +121,8 @@ static int sort_ends(reading_t *r)
         to[i] = to[i] == UINT32_MAX ? next++ : to[i];
         name[to[i]] = g->name[i];
     }
-    for (uint32_t e = 0; !failed && e < g->n_edges; e++) {
-        g->a[e] = to[g->a[e]];
-        g->b[e] = to[g->b[e]];
-    }
+    for (uint32_t e = 0; !failed && e < 2 * g->n_edges; e++)
+        g->edge[e / 2].node[e % 2] = to[g->edge[e / 2].node[e % 2]];
     free(to);
     free(failed ? (void *)name : (void *)g->name);
     g->name = failed ? g->name : name;
@@ -229,7 +218,7 @@ void mc_graph_free(mc_graph_t *g)
         return;
     for (uint32_t i = 0; i < g->n_nodes; i++)
         free(g->name[i]);
-    void *const parts[] = {g->path, g->name, g->a, g->b, g->beta, g->off, g->way, g->queue, g->far};
+    void *const parts[] = {g->path, g->name, g->edge, g->off, g->way, g->queue, g->far};
     for (size_t i = 0; i < MC_COUNT(parts); i++)
         free(parts[i]);
     free(g);

@@ -4,13 +4,15 @@
 
 #include "network/network.h"
 
-/* Node i is called name[i]; ends come first. Edge e joins a[e] and b[e]: link 2e leads from a to b, 2e + 1 back. */
+/* Node i is called name[i]; ends come first. Of edge e link 2e leads from node[0] to node[1], 2e + 1 back. */
 struct mc_graph {
     char *path;
-    uint32_t n_nodes, n_ends, n_edges, capacity, node_capacity, edge_capacity;
+    uint32_t n_nodes, n_ends, n_edges, node_capacity, edge_capacity;
     char **name;
-    uint32_t *a, *b;
-    double *beta;        /* 0: that of the network */
+    struct {
+        uint32_t node[2];
+        double beta; /* 0: that of the network */
+    } * edge;
     uint32_t *off, *way; /* by node: the links that lead away from it, way[off[i]…off[i + 1]) */
     uint32_t *queue;
     int32_t *far,
@@ -24,11 +26,11 @@ void mc_graph_free(mc_graph_t *graph); /* NULL is allowed */
 
 static inline uint32_t mc_graph_head(const mc_graph_t *g, uint32_t link)
 {
-    return link & 1 ? g->a[link / 2] : g->b[link / 2];
+    return g->edge[link / 2].node[~link & 1];
 }
 static inline uint32_t mc_graph_tail(const mc_graph_t *g, uint32_t link)
 {
-    return link & 1 ? g->b[link / 2] : g->a[link / 2];
+    return g->edge[link / 2].node[link & 1];
 }
 /* Sets `far` for that node: breadth first. */
 void mc_graph_measure(mc_graph_t *g, int32_t from);

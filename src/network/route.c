@@ -226,8 +226,8 @@ int mc_network_route(mc_network_t *n, int32_t from, int32_t to, mc_route_t *rout
 double mc_network_beta(const mc_network_t *n, uint32_t link)
 {
     int32_t l = n->n_levels - 1;
-    if (n->kind == MC_NETWORK_GRAPH && n->graph->beta[link / 2] > 0)
-        return n->graph->beta[link / 2];
+    if (n->kind == MC_NETWORK_GRAPH && n->graph->edge[link / 2].beta > 0)
+        return n->graph->edge[link / 2].beta;
     while (n->kind == MC_NETWORK_TREE && n->first[l] > link)
         l--;
     return n->kind == MC_NETWORK_TREE ? n->level[l].beta : n->beta;

@@ -54,6 +54,14 @@ run 0 "${plan[@]}"
 has "the 5 cheapest, simulated on tree=8:2:47GB/s, the fastest first:"
 refused "--network goes with --simulate" plan bcast --mesh x=4 --bytes 1M --network tree=4
 
+# The article's 40 GPUs: 390 ms in one ring; composed the network idles (530), in segments it does not (340).
+article=(simulate allreduce --mesh box=5,gpu=8 --bytes 1200MB --links
+         "box=beta:6GB/s;alpha:20us,gpu=beta:10GB/s;alpha:5us;ports:all" --json --strategy)
+for expected in "flat-ring 386 394" "hierarchical 526 534" "hierarchical segments=16 336 344"; do
+    run 0 "${article[@]}" "${expected% * *}"
+    gives "$(sed 's/.* \([0-9]*\) \([0-9]*\)$/\1 <= j["strategies"][0]["seconds"] * 1e3 <= \2/' <<<"$expected")" True
+done
+
 # Every message, as trace events.
 run 0 "${ring[@]}" --trace "$scratch/trace.json" --json
 out=$(cat "$scratch/trace.json")
