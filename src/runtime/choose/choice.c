@@ -62,12 +62,7 @@ static int plan_line(const mc_mesh_t *mesh, const mc_links_t *links, const mc_ch
 static int plan_best(const mc_mesh_t *mesh, const mc_links_t *links, const mc_choice_key_t *key,
                      mc_ranked_t *best)
 {
-    const mc_planner_query_t query = {.root = key->root,
-                                      .bytes = (double)key->bytes,
-                                      .max_segments = MC_MAX_SEGMENTS,
-                                      .in_order = key->in_order,
-                                      .aligned = key->aligned,
-                                      .pacing = &key->pacing};
+    const mc_planner_query_t query = mc_choice_query(key, 1);
     return key->one_line ? plan_line(mesh, links, key, &query, best)
                          : mc_planner_best(key->collective, mesh, links, &query, best);
 }

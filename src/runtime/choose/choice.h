@@ -4,6 +4,7 @@
  * A choice is a function of its key, the mesh, its links and what is forced for the mesh. These are equal on all ranks,
  * so that ranks choose alike without communication. Nothing else enters: no time, no buffers, no choices made before,
  * and not what the cache of calls holds (call/cache.h). So ranks may cache, forget and repeat choices in any order.
+ * What calls learn is kept apart, equal on all ranks too (runtime/adapt/lessons.h), and goes before the planner's choice.
  */
 #ifndef MC_RUNTIME_CHOICE_H
 #define MC_RUNTIME_CHOICE_H
@@ -31,6 +32,9 @@ typedef struct {
     const char *strategy; /* for this operation only; NULL: none */
     bool unforced;        /* the planner's, whatever is forced */
     bool in_order;        /* reduced in the order of ranks */
+    bool
+        ordered; /* it learns only among strategies of one order of sums (compose/strategy/order.h) */
+    bool learned;       /* the choice is that of a learner (runtime/adapt/lessons.h) */
     bool one_line;      /* by phases along all dimensions merged; of a mesh always with in_order */
     mc_pacing_t pacing; /* how the library will run it */
     /* by the aligned tree over these, the handle's; NULL: in any way */
@@ -41,7 +45,20 @@ typedef struct {
 static inline bool mc_choice_key_same(const mc_choice_key_t *a, const mc_choice_key_t *b)
 {
     return a->bytes == b->bytes && a->collective == b->collective && a->root == b->root &&
-           a->unforced == b->unforced && a->in_order == b->in_order && a->aligned == b->aligned;
+           a->unforced == b->unforced && a->in_order == b->in_order && a->ordered == b->ordered &&
+           a->aligned == b->aligned;
+}
+
+/* The query of the planner. */
+static inline mc_planner_query_t mc_choice_query(const mc_choice_key_t *key, uint32_t most)
+{
+    return (mc_planner_query_t){.root = key->root,
+                                .bytes = (double)key->bytes,
+                                .max_segments = MC_MAX_SEGMENTS,
+                                .most = most,
+                                .in_order = key->in_order,
+                                .aligned = key->aligned,
+                                .pacing = &key->pacing};
 }
 
 /* ERR_NO_MEMORY, and what the planner returns. */

@@ -1,0 +1,121 @@
+#include "runtime/choose/candidates.h"
+
+#include "compose/strategy/order.h"
+
+#include <stdlib.h>
+
+/* Of the planner's list so many are looked at; a cut differs by this factor from the cheapest; slower ones are not
+ * tried. */
+enum { LOOKED_AT = 64, CUT_FACTOR = 4 };
+static const double WITHIN = 2;
+
+typedef struct {
+    const mc_mesh_t *mesh;
+    const mc_links_t *links;
+    const mc_choice_key_t *key;
+    const mc_ranked_t *first;
+    mc_ranked_t *list;
+    int32_t n, most;
+    uint64_t order; /* of the sums of `first` */
+    double limit;   /* seconds */
+} search_t;
+
+static bool same_path(const mc_strategy_t *s, const mc_strategy_t *t)
+{
+    bool same = s->n_phases == t->n_phases && s->second == t->second;
+    for (int32_t i = 0; i < s->n_phases && same; i++) {
+        const mc_phase_t *const p = &s->phase[i], *const q = &t->phase[i];
+        same = p->dims.first == q->dims.first && p->dims.count == q->dims.count &&
+               mc_algorithms[p->algorithm].collective == mc_algorithms[q->algorithm].collective;
+    }
+    return same;
+}
+
+static bool same_phases(const mc_strategy_t *s, const mc_strategy_t *t)
+{
+    bool same = same_path(s, t);
+    for (int32_t i = 0; i < s->n_phases && same; i++)
+        same = s->phase[i].algorithm == t->phase[i].algorithm;
+    return same;
+}
+
+/* Is it as none of those that are in the list, nor as the first? */
+static bool is_new(const search_t *s, const mc_strategy_t *strategy,
+                   bool (*same)(const mc_strategy_t *, const mc_strategy_t *))
+{
+    bool found = same(&s->first->strategy, strategy);
+    for (int32_t i = 0; i < s->n && !found; i++)
+        found = same(&s->list[i].strategy, strategy);
+    return !found;
+}
+
+static bool fits(const search_t *s, const mc_ranked_t *r)
+{
+    uint64_t order;
+    if (r->seconds > s->limit)
+        return false;
+    return !s->key->ordered ||
+           (!mc_strategy_sum_order(&r->strategy, s->mesh, &order) && order == s->order);
+}
+
+static void add(search_t *s, const mc_ranking_t *ranking, int32_t room,
+                bool (*same)(const mc_strategy_t *, const mc_strategy_t *))
+{
+    const int32_t end = s->n + room < s->most ? s->n + room : s->most;
+    for (uint32_t i = 0; i < ranking->n && s->n < end; i++)
+        if (is_new(s, &ranking->list[i].strategy, same) && fits(s, &ranking->list[i]))
+            s->list[s->n++] = ranking->list[i];
+}
+
+static void add_cut(search_t *s, uint32_t segments)
+{
+    const mc_choice_key_t *const key = s->key;
+    mc_ranked_t r = *s->first;
+    const uint32_t needed = mc_strategy_needed(&r.strategy, s->mesh, s->links, key->root,
+                                               (double)key->bytes, &key->pacing);
+    if (segments == 0 || segments % (uint32_t)mc_strategy_sides(&r.strategy) > 0 ||
+        segments > MC_MAX_SEGMENTS || segments < needed || s->n == s->most)
+        return;
+    r.strategy.segments = segments;
+    r.seconds = mc_strategy_seconds(&r.strategy, s->mesh, s->links, key->root, (double)key->bytes);
+    if (fits(s, &r))
+        s->list[s->n++] = r;
+}
+
+/* Equal ones stay in the order in which they were found, on all ranks. */
+static void sort(search_t *s)
+{
+    for (int32_t i = 1; i < s->n; i++) {
+        const mc_ranked_t one = s->list[i];
+        int32_t at = i;
+        for (; at > 0 && s->list[at - 1].seconds > one.seconds; at--)
+            s->list[at] = s->list[at - 1];
+        s->list[at] = one;
+    }
+}
+
+int mc_candidates_find(const mc_mesh_t *mesh, const mc_links_t *links, const mc_choice_key_t *key,
+                       const mc_ranked_t *first, int32_t most, mc_ranked_t *candidate, int32_t *n)
+{
+    const mc_planner_query_t query = mc_choice_query(key, LOOKED_AT);
+    const uint32_t cut = first->strategy.segments;
+    search_t s = {
+        .mesh = mesh, .links = links, .key = key, .first = first, .list = candidate, .most = most};
+    mc_ranking_t ranking = {0};
+    int status = MESHCOLL_OK;
+    if (key->ordered)
+        status = mc_strategy_sum_order(&first->strategy, mesh, &s.order);
+    if (!status && !key->one_line)
+        status = mc_planner_rank(key->collective, mesh, links, &query, &ranking);
+    if (status)
+        return status;
+    s.limit = WITHIN * (ranking.n > 0 ? ranking.list[0].seconds : first->seconds);
+    add_cut(&s, cut * CUT_FACTOR);
+    add_cut(&s, cut / CUT_FACTOR);
+    add(&s, &ranking, (most - s.n) / 2, same_path);
+    add(&s, &ranking, most, same_phases);
+    free(ranking.list);
+    sort(&s);
+    *n = s.n;
+    return MESHCOLL_OK;
+}
