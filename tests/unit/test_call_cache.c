@@ -4,6 +4,7 @@
 #include "support/six.h"
 
 #include <criterion/criterion.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { SIZES = 8, MOST = 12, ROOM = RANKS * MOST, PLACES = 5, MOST_TURNS = 100000 };
@@ -108,6 +109,7 @@ static const mc_cached_t *find(meshcoll_collective_t c, size_t count, int place)
 Test(call_cache, eight_sizes_of_all_collectives_in_turn)
 {
     const mc_cached_t *first[MESHCOLL_COLLECTIVES][SIZES];
+    setenv("MESHCOLL_ADAPT", "off", 1); /* while calls learn they are not bound */
     world_open();
     for (int round = 0; round < 3; round++)
         for (size_t n = 0; n < SIZES; n++)
@@ -135,6 +137,7 @@ Test(call_cache, on_other_buffers)
                                             {"bcast", "scatter:mst(box) bcast:mst(gpu) "
                                                       "allgather:ring(box)"},
                                             {"alltoall", "alltoall:digits(box*gpu)"}};
+    setenv("MESHCOLL_ADAPT", "off", 1); /* while calls learn they are not bound */
     world_open();
     for (int way = 0; way < 2; way++) {
         for (int c = 0; c < MESHCOLL_COLLECTIVES; c++)
@@ -163,6 +166,7 @@ Test(call_cache, on_other_buffers)
 /* More than are kept: the oldest serve others, and all stay right. */
 Test(call_cache, more_than_are_kept)
 {
+    setenv("MESHCOLL_ADAPT", "off", 1); /* while calls learn they are not bound */
     world_open();
     for (int round = 0; round < 2; round++)
         for (size_t n = 1; n <= MOST; n++)

@@ -1,3 +1,4 @@
+#include "runtime/place/oversubscription.h"
 #include "runtime/place/places.h"
 
 #include <criterion/criterion.h>

@@ -38,8 +38,8 @@ static mc_ranked_t taken(meshcoll_t *h, meshcoll_collective_t collective, size_t
                                            (has_blocks ? (size_t)h->mesh.size : 1),
                                   .datatype = MESHCOLL_FLOAT32,
                                   .op = MESHCOLL_SUM};
-    mc_choice_entry_t entry;
-    cr_assert_eq(mc_cache_look(h, &args, false, &entry), MESHCOLL_OK, "%s", meshcoll_last_error());
+    mc_choice_entry_t entry = mc_cache_entry(h, &args, false);
+    cr_assert_eq(mc_cache_look(h, &args, &entry), MESHCOLL_OK, "%s", meshcoll_last_error());
     cr_assert_eq(entry.key.bytes, bytes);
     return entry.best;
 }

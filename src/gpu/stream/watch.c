@@ -1,4 +1,4 @@
-#include "gpu/stream/stream.h"
+#include "gpu/stream/watch.h"
 
 #include "base/system/thread.h"
 

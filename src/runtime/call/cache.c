@@ -188,6 +188,9 @@ static mc_choice_key_t key_of(const meshcoll_t *h, const meshcoll_args_t *a, boo
                              .unforced = is_barrier,
                              .in_order = in_order,
                              .one_line = one_line,
+                             .ordered = h->calls.adapt && h->calls.ordered && !aligned &&
+                                        mc_moves[a->collective].reduces &&
+                                        !mc_op_associates(a->op, a->datatype),
                              .pacing = mc_handle_pacing(h),
                              .aligned = aligned};
 }
@@ -233,19 +236,26 @@ static int choose(const meshcoll_t *h, const meshcoll_args_t *a, const mc_choice
     return status;
 }
 
+/* What is not the planner's choice is not the same for all requests of the key. */
 static bool is_of(const mc_cached_t *c, const mc_choice_entry_t *e)
 {
+    const bool own = e->key.strategy || e->key.learned;
     return mc_choice_key_same(&c->key, &e->key) && !c->key.strategy == !e->key.strategy &&
-           (!e->key.strategy || mc_strategy_equal(&c->run.choice.strategy, &e->best.strategy));
+           c->key.learned == e->key.learned &&
+           (!own || mc_strategy_equal(&c->run.choice.strategy, &e->best.strategy));
+}
+
+mc_choice_entry_t mc_cache_entry(const meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier)
+{
+    return (mc_choice_entry_t){.key = key_of(h, a, is_barrier),
+                               .bucket = bucket_of(h, a),
+                               .root = a->root,
+                               .by_comm = mc_plans_by_comm(h, a)};
 }
 
 /* Takes the choice of a request of the same key, whatever it does at present. */
-int mc_cache_look(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier, mc_choice_entry_t *e)
+int mc_cache_look(meshcoll_t *h, const meshcoll_args_t *a, mc_choice_entry_t *e)
 {
-    *e = (mc_choice_entry_t){.key = key_of(h, a, is_barrier),
-                             .bucket = bucket_of(h, a),
-                             .root = a->root,
-                             .by_comm = mc_plans_by_comm(h, a)};
     const mc_cached_t *const first = h->cache.bucket[e->bucket], *c = first;
     if (e->key.strategy)
         return choose(h, a, &e->key, &e->best);
@@ -327,8 +337,8 @@ static int make(meshcoll_t *h, const meshcoll_args_t *a, const mc_choice_entry_t
 int mc_cache_choose(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier, mc_ranked_t *choice)
 {
     mc_cached_t *c;
-    mc_choice_entry_t e;
-    int status = mc_cache_look(h, a, is_barrier, &e);
+    mc_choice_entry_t e = mc_cache_entry(h, a, is_barrier);
+    int status = mc_cache_look(h, a, &e);
     if (!status && !e.is_cached && !e.key.strategy) {
         status = make(h, a, &e, &c);
         if (!status && !c->node.in)
@@ -382,12 +392,9 @@ int mc_cache_serve(meshcoll_t *h, const meshcoll_args_t *a, const mc_choice_entr
 int mc_cache_prepare(meshcoll_t *h, const mc_own_call_t *call, mc_run_t **run)
 {
     const meshcoll_args_t *const a = call->args;
-    mc_choice_entry_t e = {.key = key_of(h, a, false),
-                           .best.strategy = *call->strategy,
-                           .bucket = bucket_of(h, a),
-                           .root = a->root,
-                           .by_comm = mc_plans_by_comm(h, a)};
+    mc_choice_entry_t e = mc_cache_entry(h, a, false);
     mc_cached_t *c;
+    e.best.strategy = *call->strategy;
     e.best.seconds =
         mc_strategy_seconds(call->strategy, &h->mesh, &h->links, a->root, (double)e.key.bytes);
     int status = mc_cache_serve(h, a, &e, false, call->number, &c);
@@ -438,6 +445,12 @@ void mc_cache_note(mc_cached_t *c, const meshcoll_args_t *given, uint64_t kind, 
     c->in_bytes = needs.in;
     c->out_bytes = needs.out;
     c->apart = !needs.in || !needs.out || in + needs.in <= out || out + needs.out <= in;
+}
+
+void mc_cache_unbind(meshcoll_t *h)
+{
+    for (mc_list_node_t *n = h->cache.requests.first; n; n = n->next)
+        mc_cached_of(n)->kind = MC_KIND_ONCE;
 }
 
 static void clear(meshcoll_t *h, int collective)

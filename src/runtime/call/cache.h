@@ -103,9 +103,10 @@ typedef struct {
     uint32_t bucket;
     bool by_comm, is_cached;
 } mc_choice_entry_t;
-/* Chooses for checked arguments. */
-int mc_cache_look(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier,
-                  mc_choice_entry_t *entry);
+/* Of checked arguments, without the choice. */
+mc_choice_entry_t mc_cache_entry(const meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier);
+/* Chooses as the planner does, or as is forced. */
+int mc_cache_look(meshcoll_t *h, const meshcoll_args_t *a, mc_choice_entry_t *entry);
 /* The same for what no request of the cache serves; the cache keeps the choice. */
 int mc_cache_choose(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier, mc_ranked_t *choice);
 /* Finds or makes a request for a call with that choice: planned and wired, not bound. It is the caller's until
@@ -132,6 +133,8 @@ void mc_cache_release(meshcoll_request_t *r);
 int mc_cache_bind(mc_run_t *run, const meshcoll_args_t *a, const mc_forwarded_t *forwarded);
 /* Lets the call `given` of that kind, which r is bound to now, find it; `bytes` is what it counts (lead.h). */
 void mc_cache_note(mc_cached_t *c, const meshcoll_args_t *given, uint64_t kind, int64_t bytes);
+/* No call finds its request bound any more. */
+void mc_cache_unbind(meshcoll_t *h);
 /* Marks it as serving the call of that number. */
 static inline void mc_cache_take(meshcoll_t *h, mc_cached_t *c, uint32_t number)
 {

@@ -26,7 +26,8 @@ static inline mc_cached_t *find_bound(meshcoll_t *h, const meshcoll_args_t *a)
 static int start_anew(meshcoll_t *h, const meshcoll_args_t *given, bool waits,
                       meshcoll_request_t **request)
 {
-    mc_call_args_t asked = {.is_barrier = is_barrier(h, given), .given = given};
+    mc_call_args_t asked = {
+        .is_barrier = is_barrier(h, given), .is_nonblocking = !waits, .given = given};
     mc_call_memory_t memory;
     asked.number = mc_take_numbers(h, false, mc_call_exchanges(given));
     int status = mc_failure_check(h);

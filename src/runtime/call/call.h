@@ -15,6 +15,7 @@ typedef struct mc_call_args {
     meshcoll_args_t args;
     const meshcoll_args_t *given; /* the caller's, unchecked; NULL: the cache does not note it */
     bool is_barrier;
+    bool is_nonblocking;     /* it must not wait for other ranks */
     mc_workspace_t *staging; /* ownership passes to mc_call_start; NULL: none */
     mc_numbers_t number;     /* `check` 0: not compared, or compared with its group */
 } mc_call_args_t;

@@ -8,13 +8,13 @@
  * and all its runs share it: they follow each other, and messages of a pair with one number match
  * in order. Calls and persistent requests take numbers from separate halves of the range. The barriers of leads
  * (handle/lead.h) have their own at the end of the second half: each persistent request one, and calls
- * so many in turn.
+ * so many in turn. The agreements of what calls learn (adapt.h) share one more.
  *
  * Which request serves a call is therefore local: it may depend on what has completed on this rank,
  * which differs between ranks. A request is a plan with its memory, and with the call's number it
  * produces the same messages as any other request of the same collective, root and strategy.
  *
- * The choice of the strategy must not differ between ranks, and does not (choice.h). New connections need no agreement: both ends make one when their first plan
+ * The choice of the strategy must not differ between ranks, and does not (choice.h, adapt.h). New connections need no agreement: both ends make one when their first plan
  * with this peer is made, at calls that may differ, and a run waits until its own are greeted
  * (connect/greet.h).
  */
@@ -26,8 +26,9 @@
 enum {
     MC_CALL_NUMBERS = MC_TAG_CALLS,
     MC_BARRIER_NUMBERS = 1 << 8,
-    MC_PERSISTENT_NUMBERS = (MC_TAG_ROUTE - MC_CALL_NUMBERS - MC_BARRIER_NUMBERS) / 2,
-    MC_FIRST_BARRIER = MC_CALL_NUMBERS + 2 * MC_PERSISTENT_NUMBERS
+    MC_PERSISTENT_NUMBERS = (MC_TAG_ROUTE - MC_CALL_NUMBERS - MC_BARRIER_NUMBERS - 1) / 2,
+    MC_FIRST_BARRIER = MC_CALL_NUMBERS + 2 * MC_PERSISTENT_NUMBERS,
+    MC_AGREEMENT_NUMBER = MC_FIRST_BARRIER + MC_BARRIER_NUMBERS /* they follow each other */
 };
 
 /* One thread at a time takes numbers. */

@@ -185,9 +185,10 @@ int meshcoll_wait(meshcoll_request_t *request)
     int status = check_owned(request, "meshcoll_wait");
     if (!status && mc_runs(request) && request->mesh->n_restricted > 0)
         status = mc_callback_check("meshcoll_wait");
-    if (!status) {
+    if (!status && request->running && request->kind->awaited)
+        request->kind->awaited(request);
+    if (!status)
         status = mc_request_complete(request);
-    }
     return mc_leave(h, status);
 }
 

@@ -44,13 +44,17 @@ static int init_executor(mc_run_t *r)
     return status;
 }
 
-static int print_strategy(mc_run_t *r)
+int mc_run_choose(mc_run_t *r, const mc_ranked_t *choice)
 {
     char buffer[MC_STRATEGY_TEXT];
     mc_text_t text = mc_text(buffer, sizeof buffer);
-    mc_strategy_print(&r->choice.strategy, &r->head.mesh->mesh, &text);
-    r->text = strdup(buffer);
-    return r->text ? MESHCOLL_OK : mc_fail_memory("a strategy's text");
+    mc_strategy_print(&choice->strategy, &r->head.mesh->mesh, &text);
+    char *const copy = strdup(buffer);
+    if (!copy)
+        return mc_fail_memory("a strategy's text");
+    r->choice = *choice;
+    r->text = copy;
+    return MESHCOLL_OK;
 }
 
 static bool same_operands(const mc_operands_t *a, const mc_operands_t *b)
@@ -140,9 +144,8 @@ int mc_run_make(meshcoll_t *h, const mc_request_kind_t *kind, const meshcoll_arg
     mc_run_unbind(r);
     r->collective = args->collective;
     r->root = args->root;
-    r->choice = *choice;
     r->by_comm = mc_plans_by_comm(h, args);
-    const int status = print_strategy(r);
+    const int status = mc_run_choose(r, choice);
     if (status)
         mc_run_destroy(&r->head);
     else

@@ -9,6 +9,8 @@ mc_operands_t mc_operands_of(const meshcoll_args_t *a);
 /* Makes a run with its strategy, but neither planned nor wired. */
 int mc_run_make(meshcoll_t *h, const mc_request_kind_t *kind, const meshcoll_args_t *args,
                 const mc_ranked_t *choice, mc_run_t **run);
+/* Gives one that is not planned another strategy; the caller keeps the text of the last one. */
+int mc_run_choose(mc_run_t *r, const mc_ranked_t *choice);
 /* Plans and wires it for a call of at least one element. */
 int mc_run_plan(mc_run_t *r, const meshcoll_args_t *args);
 /* Binds operands for its collective, root and strategy, in its present workspace; does nothing

@@ -1,5 +1,6 @@
 #include "runtime/call/call.h"
 
+#include "runtime/call/adapt.h"
 #include "runtime/call/args.h"
 #include "runtime/call/cache.h"
 #include "runtime/call/counts.h"
@@ -54,6 +55,8 @@ int mc_call_start_bound(meshcoll_t *h, mc_cached_t *c, const meshcoll_args_t *gi
     mc_run_t *const r = &c->run;
     mc_cache_take(h, c, mc_next_call(h));
     mc_lead_call(h, c->bytes, r);
+    if (mc_adapt_is_due(h, r->head.number))
+        mc_adapt_look(h, r->head.number);
     if (r->needs > 0)
         r->workspace = mc_take_memory(h);
     const bool stays = c->in == given->in && c->out == given->out &&
@@ -61,15 +64,27 @@ int mc_call_start_bound(meshcoll_t *h, mc_cached_t *c, const meshcoll_args_t *gi
     return start(r, stays ? MESHCOLL_OK : move(c, given), request);
 }
 
+__attribute__((noinline)) static int defer(meshcoll_t *h, const mc_call_args_t *asked,
+                                           meshcoll_request_t **request)
+{
+    mc_run_t *r;
+    const int status = mc_adapt_defer(h, asked, &r);
+    return status ? mc_call_refused(h, &(mc_refused_t){asked->number, false, false}, status)
+                  : start(r, status, request);
+}
+
 int mc_call_start(meshcoll_t *h, const mc_call_args_t *asked, meshcoll_request_t **request)
 {
     const meshcoll_args_t *const a = &asked->args;
     const uint64_t kind = kind_of(h, asked);
-    mc_choice_entry_t choice;
+    mc_choice_entry_t choice = mc_cache_entry(h, a, asked->is_barrier);
+    mc_adapted_t adapted;
     mc_cached_t *c;
     mc_description_t call = {
         .args = a, .number = asked->number.own, .is_barrier = asked->is_barrier};
-    int status = mc_cache_look(h, a, asked->is_barrier, &choice);
+    int status = mc_adapt_choose(h, asked, &choice, &adapted);
+    if (adapted == MC_ADAPT_DEFERRED)
+        return defer(h, asked, request);
     if (!status) {
         call.strategy = &choice.best.strategy;
         h->calls.making = &call;
@@ -87,13 +102,17 @@ int mc_call_start(meshcoll_t *h, const mc_call_args_t *asked, meshcoll_request_t
         status = h->hooks->compare(r, &call, asked->number.check);
     else
         mc_lead_call(h, mc_lead_bytes(h, a), r);
+    if (mc_adapt_is_due(h, r->head.number))
+        mc_adapt_look(h, r->head.number);
     if (!status && !r->head.why)
         status =
             a->in_counts ? mc_counts_bind(r, a, asked->number.counts) : mc_cache_bind(r, a, NULL);
     if (status)
         status = mc_lead_refused(h, asked->number.own, false, status);
-    else if (kind != MC_KIND_ONCE)
+    else if (kind != MC_KIND_ONCE && mc_adapt_settled(h, &choice.key))
         mc_cache_note(c, asked->given, kind, mc_lead_bytes(h, a));
+    if (adapted == MC_ADAPT_TIMED)
+        mc_adapt_time(c, !asked->is_nonblocking);
     return start(r, status, request);
 }
 

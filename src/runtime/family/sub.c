@@ -115,11 +115,17 @@ static void join_family(mc_members_t *p, meshcoll_t *h)
     }
 }
 
+static const char *adapt_of(const meshcoll_t *h)
+{
+    return !h->calls.adapt ? "off" : h->calls.ordered ? "on" : "all";
+}
+
 /* All that needs no communication, and leaves no trace in the parent. */
 static int open_sub(mc_members_t *p, meshcoll_t **handle)
 {
     const mc_settings_t settings = {.reproducible = p->parent->reproducible ? "1" : NULL,
                                     .check = p->parent->hooks->compare ? "1" : NULL,
+                                    .adapt = adapt_of(p->parent),
                                     .hook = p->parent->hook};
     meshcoll_t *h;
     int status = mc_handle_open(&p->mesh, p->rank, &settings, p->parent->job, &h);

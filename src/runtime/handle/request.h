@@ -46,6 +46,7 @@ typedef struct {
     int (*finish)(meshcoll_request_t *r);
     /* What it waits for; `peer` is a rank of the mesh there. Of what is no run; NULL: for nothing of its own. */
     void (*describe)(const meshcoll_request_t *r, mc_wait_t *wait);
+    void (*awaited)(meshcoll_request_t *r); /* the caller begins to wait for a run */
     void (*release)(meshcoll_request_t *r); /* nobody waits for it any more */
 } mc_request_kind_t;
 

@@ -1,6 +1,7 @@
 #include "runtime/jobs/close.h"
 
 #include "job/monitor/monitor.h"
+#include "runtime/call/adapt.h"
 #include "runtime/call/cache.h"
 #include "runtime/call/call.h"
 #include "runtime/connect/greet.h"
@@ -10,7 +11,7 @@
 #include "runtime/handle/calibrated.h"
 #include "runtime/handle/run.h"
 #include "runtime/jobs/jobs.h"
-#include "runtime/message/messages.h"
+#include "runtime/message/talk.h"
 #include "runtime/progress/busy.h"
 #include "runtime/progress/callback.h"
 #include "runtime/progress/failure.h"
@@ -79,6 +80,7 @@ static uint32_t free_own(meshcoll_t *h)
     mc_links_free(&h->links);
     free(h->calls.own_counts);
     mc_cache_free_memory(h);
+    mc_adapt_free(h);
     mc_group_free(h);
     if (h->machine != h->job->machine)
         free(h->machine);

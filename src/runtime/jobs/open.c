@@ -1,5 +1,6 @@
 #include "runtime/jobs/open.h"
 
+#include "runtime/call/adapt.h"
 #include "runtime/call/leads.h"
 #include "runtime/call/request.h"
 #include "runtime/diagnose/diagnose.h"
@@ -73,6 +74,8 @@ static int open_own(meshcoll_t *h, const mc_settings_t *settings)
         status = mc_choice_init(&h->choice, settings, &h->mesh);
     if (!status)
         status = mc_diagnose_open(h, settings);
+    if (!status)
+        status = mc_adapt_open(h, settings->adapt);
     return status;
 }
 
@@ -92,6 +95,7 @@ int mc_handle_open(const mc_mesh_t *mesh, int32_t rank, const mc_settings_t *set
     if (!status && !job)
         status = open_shared(mesh, rank, settings, &h->job);
     if (status) {
+        mc_adapt_free(h);
         mc_diagnose_close(h);
         mc_links_free(&h->links);
         free(h);

@@ -1,4 +1,4 @@
-#include "runtime/message/transfer.h"
+#include "runtime/message/receive.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "runtime/message/transfer.h"
+#include "runtime/message/send.h"
 
 #include <string.h>
 

@@ -1,7 +1,8 @@
-#include "runtime/message/messages.h"
+#include "runtime/message/talk.h"
 
 #include "runtime/connect/connections.h"
-#include "runtime/message/transfer.h"
+#include "runtime/message/receive.h"
+#include "runtime/message/send.h"
 #include "runtime/progress/failure.h"
 #include "runtime/progress/progress.h"
 

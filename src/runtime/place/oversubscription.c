@@ -1,4 +1,4 @@
-#include "runtime/place/places.h"
+#include "runtime/place/oversubscription.h"
 
 #include "base/hash.h"
 #include "base/system/file.h"

@@ -13,6 +13,7 @@ static void list_texts(mc_settings_t *s, const char **list[MC_SETTINGS])
 #undef X
     list[n++] = &s->links_from;
     list[n++] = &s->calibrate;
+    list[n++] = &s->adapt;
     for (int c = 0; c < MESHCOLL_COLLECTIVES; c++)
         list[n++] = &s->strategy[c];
 }
@@ -131,6 +132,7 @@ static int check_lengths(mc_settings_t *s)
 #undef X
             "the source of the links",
         "MESHCOLL_CALIBRATE",
+        "MESHCOLL_ADAPT",
     };
     const char **list[MC_SETTINGS];
     int status = MESHCOLL_OK;
@@ -158,6 +160,7 @@ int mc_settings_read(const meshcoll_params_t *params, mc_settings_t *settings)
         MC_GIVEN_TABLE(X)
 #undef X
             .calibrate = given("MESHCOLL_CALIBRATE"),
+        .adapt = given("MESHCOLL_ADAPT"),
         .hook = {p.hook, p.hook_context},
     };
     if (s.mesh && !*s.mesh)

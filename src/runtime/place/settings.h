@@ -34,7 +34,7 @@ typedef struct {
 enum {
     MC_SETTING_MOST = 65535,
 #define X(field, name) +1
-    MC_SETTINGS = 2 + MESHCOLL_COLLECTIVES MC_GIVEN_TABLE(X),
+    MC_SETTINGS = 3 + MESHCOLL_COLLECTIVES MC_GIVEN_TABLE(X),
 #undef X
     MC_SETTINGS_MOST = MC_SETTINGS * (MC_SETTING_MOST + 2)
 };
@@ -46,6 +46,7 @@ typedef struct {
 #undef X
     const char *links_from; /* source of the links, for reports; NULL: none given */
     const char *calibrate;  /* MESHCOLL_CALIBRATE */
+    const char *adapt;      /* MESHCOLL_ADAPT */
     const char *strategy[MESHCOLL_COLLECTIVES];
     char *memory;
     mc_hook_t hook; /* this rank's own */

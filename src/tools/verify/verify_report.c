@@ -100,10 +100,9 @@ static const char *repeat_command(const mc_verify_item_t *item, const mc_strateg
     return buffer;
 }
 
-static const char *repeat_failure(const report_t *r)
+static const char *repeat_failure(const mc_verify_result_t *result)
 {
-    const mc_verify_at_t *const at = &r->result->failure;
-    return repeat_command(&r->job->item[at->item], &at->strategy, at->root);
+    return repeat_command(&result->at, &result->strategy, result->root);
 }
 
 static const char *repeat_most(sum_t sum)
@@ -111,11 +110,11 @@ static const char *repeat_most(sum_t sum)
     return repeat_command(sum.item, &sum.most->strategy, sum.most->root);
 }
 
-static void print_failure(const report_t *r)
+static void print_failure(const mc_verify_result_t *result)
 {
     fflush(stdout);
-    fprintf(stderr, "meshcoll verify: wrong: %s\nrepeat it with: %s\n", r->result->message,
-            repeat_failure(r));
+    fprintf(stderr, "meshcoll verify: wrong: %s\nrepeat it with: %s\n", result->message,
+            repeat_failure(result));
 }
 
 /* How many messages in flight the worlds need in program order, and which of several needs them. */
@@ -166,11 +165,11 @@ static json_t *json_sum(sum_t sum)
                      sum.most ? repeat_most(sum) : NULL);
 }
 
-static json_t *json_failure(const report_t *r)
+static json_t *json_failure(const mc_verify_result_t *result)
 {
-    if (!r->result->failed)
+    if (!result->failed)
         return json_null();
-    return json_pack("{s:s, s:s}", "message", r->result->message, "repeat", repeat_failure(r));
+    return json_pack("{s:s, s:s}", "message", result->message, "repeat", repeat_failure(result));
 }
 
 static int print_json(const report_t *r)
@@ -191,7 +190,7 @@ static int print_json(const report_t *r)
     const int printed = mc_json_print(
         json_pack("{s:s, s:o, s:o, s:f, s:b, s:o}", "command", "verify", "collectives", list,
                   "in_all", json_sum(total), "seconds", result->elapsed, "complete",
-                  exit == MC_EXIT_OK, "failure", json_failure(r)));
+                  exit == MC_EXIT_OK, "failure", json_failure(result)));
     return printed ? printed : exit;
 }
 
@@ -207,6 +206,6 @@ int mc_verify_report(const mc_verify_job_t *job, const mc_verify_result_t *resul
         return status;
     print_closing(&r, total);
     if (result->failed)
-        print_failure(&r);
+        print_failure(result);
     return exit_of(result, total);
 }

@@ -1,5 +1,6 @@
 #include "runtime/diagnose/waits/limits.h"
 
+#include "runtime/call/adapt.h"
 #include "runtime/call/leads.h"
 #include "runtime/diagnose/waits/describe.h"
 #include "runtime/diagnose/waits/publish.h"
@@ -43,7 +44,7 @@ static void watch(meshcoll_request_t *r, int64_t now)
     if (limit > 0)
         passed = smaller(passed, limit / LIMIT_LOOKS + 1);
     /* nobody waits for the barrier of a lead but runs that its lead holds back */
-    w->waited = mc_lead_is_unawaited(r) ? 0 : w->waited + passed;
+    w->waited = mc_lead_is_unawaited(r) || mc_adapt_is_unawaited(r) ? 0 : w->waited + passed;
     w->moved = mark == w->mark ? w->moved : now;
     w->mark = mark;
     w->looked = now;

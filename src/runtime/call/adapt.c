@@ -1,0 +1,494 @@
+#include "runtime/call/adapt.h"
+
+#include "runtime/call/leads.h"
+#include "runtime/call/request.h"
+#include "runtime/choose/candidates.h"
+#include "runtime/connect/connections.h"
+#include "runtime/handle/digest.h"
+#include "runtime/progress/busy.h"
+#include "runtime/progress/failure.h"
+#include "runtime/progress/wait.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Agreements ------------------------------------------------------------------------------------------ */
+
+typedef struct {
+    mc_run_t run;       /* first */
+    uint32_t agreement; /* its number, from 1 on */
+    mc_choice_key_t key;
+    int64_t words[MC_LEARN_WORDS];
+    mc_list_node_t spare;
+} agreement_t;
+
+static agreement_t *agreement_of(const mc_list_node_t *n)
+{
+    return n ? (agreement_t *)((char *)n - offsetof(agreement_t, spare)) : NULL;
+}
+
+static void serve_deferred(meshcoll_t *h);
+
+static void release(meshcoll_request_t *r)
+{
+    if (r->mesh && r->mesh->calls.adapt)
+        mc_list_append(&r->mesh->calls.adapt->spare, &((agreement_t *)r)->spare);
+    else
+        mc_run_destroy(r);
+}
+
+/* Its learner may be gone, and may have come again. */
+static int finish(meshcoll_request_t *r)
+{
+    const agreement_t *const x = (const agreement_t *)r;
+    meshcoll_t *const h = r->mesh;
+    if (!h)
+        return r->status;
+    h->leads.n_barriers--;
+    if (r->status)
+        return r->status;
+    mc_lesson_t *const lesson = mc_lessons_find(&h->calls.adapt->lessons, &x->key);
+    h->calls.adapt->done++;
+    mc_busy_reached(&h->calls.adapt->pending);
+    if (lesson && lesson->agreement == x->agreement) {
+        memcpy(lesson->sums, x->words, sizeof x->words);
+        lesson->has_sums = true;
+    }
+    serve_deferred(h);
+    return MESHCOLL_OK;
+}
+
+static const mc_request_kind_t agreement_kind = {.bytes = sizeof(agreement_t),
+                                                 .is_internal = true,
+                                                 .waits = MC_WAIT_LEAD,
+                                                 MC_RUN,
+                                                 .finish = finish,
+                                                 .release = release};
+
+bool mc_adapt_is_unawaited(const meshcoll_request_t *r)
+{
+    return r->kind == &agreement_kind && r->mesh->calls.adapt->n_awaited == 0 &&
+           !r->mesh->calls.adapt->deferred.first;
+}
+
+static int bind(agreement_t *x, const meshcoll_args_t *args)
+{
+    mc_operands_t operands = mc_operands_of(args);
+    const int status = mc_run_plan(&x->run, args);
+    operands.in = operands.out = x->words;
+    x->run.workspace = &x->run.own;
+    return status ? status : mc_run_bind(&x->run, &operands);
+}
+
+static int create(meshcoll_t *h, agreement_t **agreement)
+{
+    const meshcoll_args_t args = {.size = sizeof args,
+                                  .collective = MESHCOLL_ALLREDUCE,
+                                  .count = MC_LEARN_WORDS,
+                                  .datatype = MESHCOLL_INT64};
+    const mc_pacing_t pacing = mc_handle_pacing(h);
+    const mc_planner_query_t query = {
+        .bytes = sizeof(int64_t[MC_LEARN_WORDS]), .max_segments = 1, .pacing = &pacing};
+    mc_ranked_t best;
+    mc_run_t *x;
+    int status = mc_planner_best(MESHCOLL_ALLREDUCE, &h->mesh, &h->links, &query, &best);
+    if (!status)
+        status = mc_run_make(h, &agreement_kind, &args, &best, &x);
+    if (status)
+        return status;
+    status = bind((agreement_t *)x, &args);
+    if (status)
+        mc_run_destroy(&x->head);
+    else
+        *agreement = (agreement_t *)x;
+    return status;
+}
+
+static int begin_agreement(meshcoll_t *h, mc_lesson_t *lesson)
+{
+    mc_adapt_t *const t = h->calls.adapt;
+    agreement_t *x = agreement_of(t->spare.first);
+    const int status = x ? MESHCOLL_OK : create(h, &x);
+    if (status)
+        return status;
+    if (x->spare.in)
+        mc_list_remove(&x->spare);
+    x->key = lesson->key;
+    x->agreement = lesson->agreement = ++t->begun;
+    lesson->has_sums = false;
+    mc_learner_tell(&lesson->learner, x->words);
+    x->run.head.number = MC_AGREEMENT_NUMBER;
+    x->run.head.released = true; /* nobody waits for it */
+    mc_executor_await(&x->run.executor, &t->done, x->agreement - 1, &t->pending);
+    h->leads.n_barriers++;
+    return mc_request_start(&x->run.head);
+}
+
+/* Choosing -------------------------------------------------------------------------------------------- */
+
+/* By what is the same on all ranks. */
+static bool learns(const meshcoll_t *h, const meshcoll_args_t *a, const mc_choice_key_t *key)
+{
+    const bool forced = key->strategy || (h->choice.is_forced[a->collective] && !key->unforced);
+    const bool counts = a->counts || a->in_counts || a->counts_at_root;
+    return h->calls.adapt && a->count > 0 && !forced && !counts && !key->one_line;
+}
+
+static bool is_ready(const meshcoll_t *h, const mc_choice_key_t *key)
+{
+    const mc_lesson_t *const lesson = mc_lessons_find(&h->calls.adapt->lessons, key);
+    return !lesson || !mc_learner_waits(&lesson->learner) || lesson->has_sums;
+}
+
+static int await(meshcoll_t *h, const mc_choice_key_t *key)
+{
+    mc_waiting_t waiting = {0};
+    h->calls.adapt->n_awaited++;
+    while (!h->job->failure.status && (h->calls.adapt->deferred.first || !is_ready(h, key)))
+        mc_wait_turn(h, &waiting);
+    h->calls.adapt->n_awaited--;
+    return mc_failure_check(h);
+}
+
+static int offer(const meshcoll_t *h, mc_lesson_t *lesson)
+{
+    mc_ranked_t candidate[MC_CANDIDATES - 1];
+    int32_t n;
+    const int status =
+        mc_candidates_find(&h->mesh, &h->links, &lesson->key, &lesson->learner.candidate[0],
+                           MC_COUNT(candidate), candidate, &n);
+    if (!status)
+        mc_learner_offer(&lesson->learner, candidate, n);
+    return status;
+}
+
+/* All that changes a learner but looks. */
+static int ask(meshcoll_t *h, mc_lesson_t *lesson, mc_learn_turn_t *turn)
+{
+    mc_learner_t *const l = &lesson->learner;
+    int status = MESHCOLL_OK;
+    if (mc_learner_waits(l)) {
+        mc_learner_agree(l, lesson->sums, h->mesh.size);
+        lesson->has_sums = false;
+    }
+    if (l->phase == MC_LEARN_WANTS)
+        status = offer(h, lesson);
+    if (status)
+        return status;
+    *turn = mc_learner_next(l);
+    if (l->phase != MC_LEARN_SETTLED)
+        lesson->last = ++h->calls.adapt->lessons.n_counted;
+    return turn->agrees ? begin_agreement(h, lesson) : MESHCOLL_OK;
+}
+
+/* Of a call that is not deferred, or is no more. */
+static int choose(meshcoll_t *h, const meshcoll_args_t *a, uint32_t number, mc_choice_entry_t *e,
+                  bool *timed)
+{
+    mc_learn_turn_t turn;
+    mc_lesson_t *lesson = mc_lessons_find(&h->calls.adapt->lessons, &e->key);
+    int status = MESHCOLL_OK;
+    *timed = false;
+    if (!lesson) {
+        status = mc_cache_look(h, a, e);
+        if (!status)
+            lesson = mc_lessons_add(&h->calls.adapt->lessons, &e->key, &e->best, &status);
+        if (!lesson)
+            return status;
+    }
+    status = ask(h, lesson, &turn);
+    if (status)
+        return status;
+    lesson->timed.number = turn.timed ? number : UINT32_MAX;
+    lesson->timed.candidate = turn.candidate;
+    e->best = lesson->learner.candidate[turn.candidate];
+    e->key.learned = true;
+    *timed = turn.timed;
+    return MESHCOLL_OK;
+}
+
+int mc_adapt_choose(meshcoll_t *h, const mc_call_args_t *asked, mc_choice_entry_t *e,
+                    mc_adapted_t *adapted)
+{
+    const meshcoll_args_t *const a = &asked->args;
+    bool timed = false;
+    int status = MESHCOLL_OK;
+    *adapted = MC_ADAPT_CHOSEN;
+    if (!learns(h, a, &e->key))
+        return mc_cache_look(h, a, e);
+    if (h->calls.adapt->deferred.first || !is_ready(h, &e->key)) {
+        *adapted = MC_ADAPT_DEFERRED;
+        if (asked->is_nonblocking)
+            return MESHCOLL_OK;
+        status = await(h, &e->key);
+    }
+    if (!status)
+        status = choose(h, a, asked->number.own, e, &timed);
+    *adapted = timed ? MC_ADAPT_TIMED : MC_ADAPT_CHOSEN;
+    return status;
+}
+
+bool mc_adapt_settled(const meshcoll_t *h, const mc_choice_key_t *key)
+{
+    const mc_lesson_t *const lesson =
+        key->learned ? mc_lessons_find(&h->calls.adapt->lessons, key) : NULL;
+    return !key->learned || (lesson && lesson->learner.phase == MC_LEARN_SETTLED);
+}
+
+/* Times ----------------------------------------------------------------------------------------------- */
+
+/* Of this call; NULL: it is not timed any more. */
+static mc_lesson_t *timed_of(const meshcoll_request_t *r)
+{
+    const mc_cached_t *const c = (const mc_cached_t *)r;
+    mc_lesson_t *const lesson = r->mesh && r->mesh->calls.adapt
+                                    ? mc_lessons_find(&r->mesh->calls.adapt->lessons, &c->key)
+                                    : NULL;
+    return lesson && lesson->timed.number == r->number ? lesson : NULL;
+}
+
+/* What runs at the same time takes its share of the links. */
+static int begin_timed(meshcoll_request_t *r)
+{
+    mc_lesson_t *const lesson = timed_of(r);
+    if (lesson && r->mesh->job->requests.running.first)
+        lesson->timed.number = UINT32_MAX;
+    if (lesson)
+        lesson->timed.started = mc_now();
+    const int status = mc_run_begin(r);
+    if (lesson)
+        lesson->timed.left = mc_now();
+    if (lesson && (lesson->timed.blocks || status == MESHCOLL_OK))
+        lesson->timed.awaited = lesson->timed.left;
+    return status;
+}
+
+/* Is it the last call that was made? */
+static bool is_last(const meshcoll_request_t *r)
+{
+    return (r->number + 1) % MC_CALL_NUMBERS == r->mesh->calls.n % MC_CALL_NUMBERS;
+}
+
+/* Where the caller does something else before it waits, the time is not the call's. */
+static int end_timed(meshcoll_request_t *r)
+{
+    static const double AWAY = 0.125; /* of a time: so little hardly changes a choice */
+    mc_lesson_t *const lesson = timed_of(r);
+    if (!lesson || r->status)
+        return r->status;
+    const double takes = mc_now() - lesson->timed.started;
+    const double away = lesson->timed.awaited - lesson->timed.left;
+    if (is_last(r) && lesson->timed.awaited > 0 && away < AWAY * takes)
+        mc_learner_note(&lesson->learner, lesson->timed.candidate, (int64_t)(takes * 1e9));
+    lesson->timed.number = UINT32_MAX;
+    return r->status;
+}
+
+static void await_timed(meshcoll_request_t *r)
+{
+    mc_lesson_t *const lesson = timed_of(r);
+    if (lesson && lesson->timed.awaited == 0)
+        lesson->timed.awaited = mc_now();
+}
+
+static const mc_request_kind_t timed_kind = {.bytes = sizeof(mc_cached_t),
+                                             .is_run = true,
+                                             .start = begin_timed,
+                                             .advance = mc_run_advance,
+                                             .cancel = mc_run_cancel,
+                                             .finish = end_timed,
+                                             .awaited = await_timed,
+                                             .release = mc_cache_release};
+
+void mc_adapt_time(mc_cached_t *c, bool blocks)
+{
+    mc_lesson_t *const lesson = timed_of(&c->run.head);
+    c->run.head.kind = &timed_kind;
+    if (lesson)
+        lesson->timed.blocks = blocks;
+    if (lesson)
+        lesson->timed.awaited = 0;
+}
+
+/* Deferred calls -------------------------------------------------------------------------------------- */
+
+typedef struct {
+    mc_run_t run; /* first */
+    mc_call_args_t asked;
+    uint32_t needed;  /* of the lead: what must be reached before it runs */
+    uint32_t looks;   /* that were due after it */
+    char *known_text; /* of its strategy, as the caller may have it */
+    mc_list_node_t node;
+} deferred_t;
+
+static deferred_t *deferred_of(const mc_list_node_t *n)
+{
+    return n ? (deferred_t *)((char *)n - offsetof(deferred_t, node)) : NULL;
+}
+
+static void release_deferred(meshcoll_request_t *r)
+{
+    deferred_t *const d = (deferred_t *)r;
+    mc_list_remove(&d->node);
+    free(d->known_text);
+    mc_run_destroy(r);
+}
+
+static const mc_request_kind_t deferred_kind = {
+    .bytes = sizeof(deferred_t), MC_RUN, .release = release_deferred};
+
+int mc_adapt_defer(meshcoll_t *h, const mc_call_args_t *asked, mc_run_t **run)
+{
+    const mc_choice_entry_t e = mc_cache_entry(h, &asked->args, asked->is_barrier);
+    mc_lesson_t *const lesson = mc_lessons_find(&h->calls.adapt->lessons, &e.key);
+    mc_choice_entry_t planned = e;
+    mc_run_t *r;
+    int status = MESHCOLL_OK;
+    if (lesson)
+        planned.best = lesson->learner.candidate[lesson->learner.best];
+    else
+        status = mc_cache_look(h, &asked->args, &planned);
+    if (!status)
+        status = mc_run_make(h, &deferred_kind, &asked->args, &planned.best, &r);
+    if (status)
+        return status;
+    deferred_t *const d = (deferred_t *)r;
+    d->asked = *asked;
+    r->workspace = &r->own;
+    r->head.taken = true;
+    r->head.number = asked->number.own;
+    mc_run_sign(r, mc_digest_of(h, &asked->args, asked->is_barrier));
+    mc_executor_hold(&r->executor);
+    mc_list_append(&h->calls.adapt->deferred, &d->node); /* a look that is due now follows it */
+    mc_lead_call(h, mc_lead_bytes(h, &asked->args), r);
+    if (mc_adapt_is_due(h, r->head.number))
+        mc_adapt_look(h, r->head.number);
+    d->needed = h->leads.calls.needed;
+    *run = r;
+    return MESHCOLL_OK;
+}
+
+/* Plans it as it was chosen, and lets it go. */
+static int let_go(meshcoll_t *h, deferred_t *d, const mc_ranked_t *choice)
+{
+    const meshcoll_args_t *const a = &d->asked.args;
+    const mc_description_t call = {.args = a,
+                                   .strategy = &choice->strategy,
+                                   .number = d->asked.number.own,
+                                   .is_barrier = d->asked.is_barrier};
+    mc_run_t *const r = &d->run;
+    const mc_operands_t operands = mc_operands_of(a);
+    const uint32_t digest = r->executor.digest;
+    d->known_text = r->text;
+    r->text = NULL;
+    h->calls.making = &call;
+    int status = mc_run_choose(r, choice);
+    if (!status)
+        status = mc_run_plan(r, a);
+    h->calls.making = NULL;
+    if (status)
+        return status;
+    mc_run_sign(r, digest);
+    mc_executor_await(&r->executor, &h->leads.calls.synced, d->needed, &h->leads.calls.waiting);
+    status = mc_executor_start(&r->executor, r->head.number);
+    if (status >= 0)
+        status = mc_run_bind(r, &operands);
+    if (!status)
+        mc_executor_wake(&r->executor);
+    return status;
+}
+
+/* Those that need not wait any more, in their order. A failure ends the mesh. */
+static void serve_deferred(meshcoll_t *h)
+{
+    mc_list_t *const list = &h->calls.adapt->deferred;
+    for (deferred_t *d; (d = deferred_of(list->first));) {
+        mc_choice_entry_t e = mc_cache_entry(h, &d->asked.args, d->asked.is_barrier);
+        bool timed;
+        if (!is_ready(h, &e.key))
+            return;
+        mc_list_remove(&d->node);
+        int status = choose(h, &d->asked.args, d->asked.number.own, &e, &timed);
+        for (uint32_t i = 0; i < d->looks; i++)
+            mc_lessons_look(&h->calls.adapt->lessons);
+        if (!status)
+            status = let_go(h, d, &e.best);
+        if (status)
+            mc_failure_break(h, status);
+        if (status)
+            return;
+    }
+}
+
+_Static_assert(MC_LOOK_SELDOM < MC_CALL_NUMBERS / 2, "numbers tell whether a look is due");
+
+/* Looks ----------------------------------------------------------------------------------------------- */
+
+void mc_adapt_look(meshcoll_t *h, uint32_t number)
+{
+    mc_adapt_t *const t = h->calls.adapt;
+    if (!t) {
+        h->calls.look_at = number + MC_LOOK_SELDOM; /* there is nothing to look at */
+        return;
+    }
+    deferred_t *const last = deferred_of(t->deferred.last);
+    if (last)
+        last->looks++;
+    else
+        mc_lessons_look(&t->lessons);
+    if (t->lessons.until_look < MC_LOOK_SELDOM)
+        t->lessons.until_look *= 2;
+    h->calls.look_at = number + t->lessons.until_look;
+    mc_cache_unbind(h); /* what calls are bound to may be another's choice soon */
+}
+
+/* Report ---------------------------------------------------------------------------------------------- */
+
+void mc_adapt_print(const meshcoll_t *h, mc_text_t *text)
+{
+    static const char *const phase[MC_LEARN_PHASES] = {"candidates take turns", "ranks agree",
+                                                       "candidates come next", "settled"};
+    const mc_lessons_t *const t = h->calls.adapt ? &h->calls.adapt->lessons : NULL;
+    for (int32_t i = 0; t && i < t->n; i++) {
+        const mc_lesson_t *const lesson = t->lesson[i];
+        if (lesson->learner.n < 2)
+            continue;
+        mc_text_add(text, "  %s of %llu bytes", meshcoll_collective_name(lesson->key.collective),
+                    (unsigned long long)lesson->key.bytes);
+        if (mc_moves[lesson->key.collective].rooted)
+            mc_text_add(text, ", root %d", mc_comm_rank_of(&h->order, lesson->key.root));
+        mc_text_add(text, "%s: %s\n", lesson->key.ordered ? ", in one order of sums" : "",
+                    phase[lesson->learner.phase]);
+        mc_learner_print(&lesson->learner, &h->mesh, text);
+    }
+}
+
+/* Opening --------------------------------------------------------------------------------------------- */
+
+int mc_adapt_open(meshcoll_t *h, const char *mode)
+{
+    const bool all = mode && strcmp(mode, "all") == 0, off = mode && strcmp(mode, "off") == 0;
+    if (mode && !all && !off && strcmp(mode, "on") != 0)
+        return mc_fail(MESHCOLL_ERR_PARSE, "MESHCOLL_ADAPT is \"%s\": expected on, all or off",
+                       mode);
+    if (off || h->hooks->compare || h->mesh.size == 1)
+        return MESHCOLL_OK;
+    h->calls.adapt = calloc(1, sizeof *h->calls.adapt);
+    if (!h->calls.adapt)
+        return mc_fail_memory("what calls learn");
+    h->calls.ordered = !all;
+    mc_lessons_init(&h->calls.adapt->lessons);
+    h->calls.look_at = h->calls.adapt->lessons.until_look;
+    return MESHCOLL_OK;
+}
+
+void mc_adapt_free(meshcoll_t *h)
+{
+    if (!h->calls.adapt)
+        return;
+    while (h->calls.adapt->deferred.first) /* the caller has them still */
+        mc_list_remove(h->calls.adapt->deferred.first);
+    mc_lessons_free(&h->calls.adapt->lessons);
+    free(h->calls.adapt);
+    h->calls.adapt = NULL;
+}

@@ -1,0 +1,300 @@
+/*
+ * What calls learn never differs between ranks, and never shows in a result.
+ *
+ *     test_adapt mixed   1,000 calls of all ways, of which a rank begins most late: results, and the strategies of all
+ *                        ranks, are compared. Ranks make one call in different ways.
+ *     test_adapt clock   the same with a clock of one rank that runs fast, back, and in jumps
+ *     test_adapt ahead   nonblocking calls of one rank far ahead of the others, who wait for a message behind them
+ *     test_adapt bits    1,000 sums of the same numbers on each of two meshes have the same bits
+ *     test_adapt learns  the candidates take turns, and then one is used
+ */
+#include <meshcoll/mpi.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { COUNT = 3000, CALLS = 1000, SLOW = 3, FALSE_CLOCK = 2 };
+
+static int rank, size;
+static bool clock_is_false;
+
+static void check(bool good, const char *what)
+{
+    if (good)
+        return;
+    fprintf(stderr, "rank %d: %s; last error: %s\n", rank, what, meshcoll_last_error());
+    MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+/* For the library too: a program's definition goes before libc's. */
+int clock_gettime(clockid_t id, struct timespec *t)
+{
+    static unsigned n;
+    const long status = syscall(SYS_clock_gettime, id, t);
+    if (!clock_is_false)
+        return (int)status;
+    n++;
+    const int64_t real = (int64_t)t->tv_sec * 1000000000 + t->tv_nsec;
+    /* within an hour of the right time, so that limits of time stay what they are */
+    const int64_t off = n % 7 == 0 ? (int64_t)(n % 97) * 30000000 : n % 5 == 0 ? -20000000 : 0;
+    const int64_t wrong = real + off;
+    t->tv_sec = wrong / 1000000000;
+    t->tv_nsec = wrong % 1000000000;
+    return (int)status;
+}
+
+/* A strategy that differs on any rank is an error. */
+static void compare_text(const char *text, int call)
+{
+    uint64_t own = 0, both[2];
+    for (const char *c = text; *c; c++)
+        own = (own ^ (unsigned char)*c) * UINT64_C(0x100000001b3);
+    const uint64_t mine[2] = {own, ~own};
+    MPI_Allreduce(mine, both, 2, MPI_UINT64_T, MPI_MAX, MPI_COMM_WORLD);
+    if (both[0] != own || both[1] != ~own)
+        fprintf(stderr, "rank %d, call %d: %s\n", rank, call, text);
+    check(both[0] == own && both[1] == ~own, "another rank has another strategy");
+}
+
+static int32_t in[8 * COUNT], out[8 * COUNT];
+
+static void fill(int salt)
+{
+    for (int i = 0; i < COUNT; i++)
+        in[i] = rank * 1000 + i % 777 + salt;
+    memset(out, -1, sizeof out);
+}
+
+static void expect(int at, int64_t value, int call, const char *what)
+{
+    if (out[at] != value)
+        fprintf(stderr, "rank %d, call %d, element %d: %d, expected %lld\n", rank, call, at,
+                out[at], (long long)value);
+    check(out[at] == value, what);
+}
+
+static const meshcoll_collective_t kinds[] = {
+    MESHCOLL_ALLREDUCE, MESHCOLL_BCAST, MESHCOLL_ALLGATHER, MESHCOLL_REDUCE, MESHCOLL_ALLTOALL};
+
+/* Call number `i`: five kinds in turn, of two sizes. */
+static meshcoll_args_t args_of(int i)
+{
+    const meshcoll_collective_t kind = kinds[i % 5];
+    const size_t count = i / 5 % 2 ? COUNT / 8 : 3;
+    return (meshcoll_args_t){.size = sizeof(meshcoll_args_t),
+                             .collective = kind,
+                             .in = in,
+                             .out = out,
+                             .count = count,
+                             .datatype = MESHCOLL_INT32,
+                             .op = MESHCOLL_SUM,
+                             .root = kind == MESHCOLL_REDUCE ? 1 : 0};
+}
+
+static void check_result(const meshcoll_args_t *a, int salt, int call)
+{
+    const int last = (int)a->count - 1;
+    const int64_t of_ranks = (int64_t)size * (size - 1) / 2 * 1000;
+    const int value = last % 777 + salt;
+    switch (a->collective) {
+    case MESHCOLL_ALLREDUCE:
+        expect(last, of_ranks + (int64_t)size * value, call, "allreduce");
+        break;
+    case MESHCOLL_BCAST:
+        expect(last, value, call, "bcast");
+        break;
+    case MESHCOLL_ALLGATHER:
+        for (int r = 0; r < size; r++)
+            expect(r * (int)a->count + last, r * 1000 + value, call, "allgather");
+        break;
+    case MESHCOLL_REDUCE:
+        if (rank == 1)
+            expect(last, of_ranks + (int64_t)size * value, call, "reduce");
+        break;
+    default:
+        for (int r = 0; r < size; r++)
+            expect(r * (int)a->count + last, r * 1000 + (rank * (int)a->count + last) % 777 + salt,
+                   call, "alltoall");
+    }
+}
+
+static int run_blocking(meshcoll_t *mesh, const meshcoll_args_t *a)
+{
+    switch (a->collective) {
+    case MESHCOLL_ALLREDUCE:
+        return meshcoll_allreduce(mesh, a->in, a->out, a->count, a->datatype, a->op);
+    case MESHCOLL_BCAST:
+        return meshcoll_bcast(mesh, a->in, a->out, a->count, a->datatype, a->root);
+    case MESHCOLL_ALLGATHER:
+        return meshcoll_allgather(mesh, a->in, a->out, a->count, a->datatype);
+    case MESHCOLL_REDUCE:
+        return meshcoll_reduce(mesh, a->in, a->out, a->count, a->datatype, a->op, a->root);
+    default:
+        return meshcoll_alltoall(mesh, a->in, a->out, a->count, a->datatype);
+    }
+}
+
+/* Blocking, nonblocking or in a group: by rank. */
+static void make(meshcoll_t *mesh, const meshcoll_args_t *a, int way, int call)
+{
+    meshcoll_request_t *r = NULL;
+    if (way == 0) {
+        check(run_blocking(mesh, a) == MESHCOLL_OK, "a blocking call");
+    } else if (way == 1) {
+        check(meshcoll_begin(mesh, a, &r) == MESHCOLL_OK, "begin");
+        if (call % 3 == 0)
+            usleep(50);
+        check(meshcoll_wait(r) == MESHCOLL_OK, "wait");
+    } else {
+        check(meshcoll_group_begin(mesh) == MESHCOLL_OK, "group");
+        check(meshcoll_begin(mesh, a, &r) == MESHCOLL_OK, "begin in a group");
+        check(meshcoll_group_end(mesh) == MESHCOLL_OK, "end of the group");
+    }
+}
+
+static void run_mixed(meshcoll_t *mesh)
+{
+    for (int i = 0; i < CALLS; i++) {
+        const meshcoll_args_t a = args_of(i);
+        fill(i);
+        if (rank == SLOW % size && i % 4)
+            usleep(200);
+        make(mesh, &a, (i / 10 + rank) % (i < CALLS / 2 ? 1 : 3), i);
+        check_result(&a, i, i);
+    }
+    /* and of several nonblocking ones in flight, what each takes */
+    for (int i = 0; i < 120; i++) {
+        meshcoll_args_t a = args_of(0);
+        meshcoll_request_t *r[3];
+        for (int k = 0; k < 3; k++) {
+            a.out = out + k * COUNT;
+            check(meshcoll_begin(mesh, &a, &r[k]) == MESHCOLL_OK, "begin");
+        }
+        for (int k = 0; k < 3; k++)
+            compare_text(meshcoll_request_strategy(r[k]), CALLS + i);
+        for (int k = 0; k < 3; k++)
+            check(meshcoll_wait(r[2 - k]) == MESHCOLL_OK, "wait");
+    }
+}
+
+/* Rank 0 is ahead by more than a round of trials; the others begin when its message has come. */
+static void run_ahead(meshcoll_t *mesh)
+{
+    enum { AHEAD = 150, LENGTH = 16 };
+    static meshcoll_request_t *request[AHEAD];
+    static int32_t vector[AHEAD][LENGTH];
+    int32_t go = 0;
+    for (int i = 0; i < 40; i++) /* what comes next are trials */
+        check(meshcoll_bcast(mesh, &i, &go, 1, MESHCOLL_INT32, 0) == MESHCOLL_OK, "bcast");
+    for (int round = 0; round < 3; round++) {
+        if (rank > 0)
+            MPI_Recv(&go, 1, MPI_INT, 0, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        for (int i = 0; i < AHEAD; i++) {
+            vector[i][0] = vector[i][LENGTH - 1] = rank == 0 ? round * 1000 + i : -1;
+            check(meshcoll_ibcast(mesh, vector[i], vector[i], LENGTH, MESHCOLL_INT32, 0,
+                                  &request[i]) == MESHCOLL_OK,
+                  "ibcast");
+        }
+        for (int r = 1; r < size && rank == 0; r++)
+            MPI_Send(&round, 1, MPI_INT, r, 5, MPI_COMM_WORLD);
+        for (int i = 0; i < AHEAD; i++) {
+            check(meshcoll_wait(request[i]) == MESHCOLL_OK, "wait");
+            check(vector[i][LENGTH - 1] == round * 1000 + i, "a vector of ibcast");
+        }
+    }
+}
+
+/* Of every call, and of both meshes, which may learn different things. */
+static void run_bits(void)
+{
+    static float from[8 * COUNT], to[8 * COUNT], first[8 * COUNT];
+    static const size_t counts[] = {1, 100, COUNT};
+    for (int i = 0; i < 8 * COUNT; i++)
+        from[i] = 1.0F / (float)(3 + rank * 7 + i % 17) * (rank % 2 ? 1e4F : 1e-3F);
+    for (size_t c = 0; c < sizeof counts / sizeof *counts; c++)
+        for (int m = 0; m < 2; m++) {
+            meshcoll_t *mesh;
+            check(meshcoll_create(MPI_COMM_WORLD, NULL, &mesh) == MESHCOLL_OK, "create");
+            for (int i = 0; i < CALLS; i++) {
+                const bool all = i % 2;
+                const int status = all ? meshcoll_allreduce(mesh, from, to, counts[c],
+                                                            MESHCOLL_FLOAT32, MESHCOLL_SUM)
+                                       : meshcoll_reduce_scatter(mesh, from, to + COUNT, counts[c],
+                                                                 MESHCOLL_FLOAT32, MESHCOLL_SUM);
+                check(status == MESHCOLL_OK, "a sum");
+                if (m == 0 && i == 1)
+                    memcpy(first, to, sizeof to);
+                if (m > 0 || i > 0)
+                    check(memcmp(first, to, counts[c] * sizeof *to) == 0 &&
+                              memcmp(first + COUNT, to + COUNT, counts[c] * sizeof *to) == 0,
+                          "a sum has other bits than the first");
+            }
+            meshcoll_destroy(mesh);
+        }
+}
+
+/* Which strategies calls took, in turn; returns how many. */
+static int run_learns(meshcoll_t *mesh, int calls, char text[][512], int most)
+{
+    int n = 0;
+    for (int i = 0; i < calls; i++) {
+        meshcoll_request_t *r;
+        check(meshcoll_iallreduce(mesh, in, out, COUNT, MESHCOLL_INT32, MESHCOLL_SUM, &r) ==
+                  MESHCOLL_OK,
+              "iallreduce");
+        const char *const taken = meshcoll_request_strategy(r);
+        int k = 0;
+        while (k < n && strcmp(text[k], taken))
+            k++;
+        check(k < most, "there are too many strategies");
+        if (k == n)
+            snprintf(text[n++], 512, "%s", taken);
+        check(meshcoll_wait(r) == MESHCOLL_OK, "wait");
+    }
+    return n;
+}
+
+static void check_learns(meshcoll_t *mesh)
+{
+    static char text[8][512];
+    check(run_learns(mesh, 16, text, 8) == 1, "the first calls take one strategy");
+    const int tried = run_learns(mesh, 84, text, 8);
+    check(tried > 1 && tried <= 6, "candidates take turns");
+    check(run_learns(mesh, 300, text, 8) == 1, "then one is used");
+    compare_text(text[0], 400);
+    /* a look, and one again */
+    check(run_learns(mesh, 2600, text, 8) > 1, "a later look tries another");
+}
+
+int main(int argc, char **argv)
+{
+    const char *const what = argc > 1 ? argv[1] : "mixed";
+    meshcoll_t *mesh = NULL;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    check(size <= 8, "on 8 ranks at most");
+    if (strcmp(what, "bits") == 0) {
+        run_bits();
+        MPI_Finalize();
+        return 0;
+    }
+    check(meshcoll_create(MPI_COMM_WORLD, NULL, &mesh) == MESHCOLL_OK, "create");
+    clock_is_false = strcmp(what, "clock") == 0 && rank == FALSE_CLOCK % size;
+    if (strcmp(what, "ahead") == 0)
+        run_ahead(mesh);
+    else if (strcmp(what, "learns") == 0)
+        check_learns(mesh);
+    else
+        run_mixed(mesh);
+    clock_is_false = false;
+    meshcoll_destroy(mesh);
+    MPI_Finalize();
+    return 0;
+}
