@@ -6,6 +6,7 @@
 #include "simulate/queue.h"
 #include "simulate/world.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -452,6 +453,28 @@ static int place_bits(sim_t *s)
     return s->done ? MESHCOLL_OK : mc_fail_memory("the state of all ranks");
 }
 
+/* Times have 63 bits: refuses what might take a hundred days on one link, with all that ranks may send over it. */
+static int check_range(const sim_t *s)
+{
+    double beta = 0, alpha = 0, steps = 0;
+    for (int32_t d = 0; d < s->q->links->ndims; d++) {
+        const mc_link_t *const link = &s->q->links->dim[d];
+        beta = fmax(beta, fmax(link->beta, link->gamma));
+        alpha = fmax(alpha, link->alpha + link->gap);
+    }
+    for (uint32_t l = 0; l < s->w->n_links; l++)
+        beta = fmax(beta, s->w->link[l].beta);
+    for (int32_t i = 0; i < s->orbits->n_programs; i++)
+        steps = fmax(steps, s->orbits->program[i].plan->n_steps);
+    if (beta * s->q->bytes * s->q->mesh->size + alpha * steps < 1e6)
+        return MESHCOLL_OK;
+    return mc_fail(
+        MESHCOLL_ERR_INVALID_ARG,
+        "times are counted in ps, up to a hundred days; with these links and %.0f bytes the "
+        "simulation could take longer",
+        s->q->bytes);
+}
+
 static int prepare(sim_t *s)
 {
     const uint32_t n = s->w->n_actors;
@@ -518,7 +541,9 @@ static int simulate(const mc_simulation_t *q, const mc_orbits_t *orbits, const m
     s.each = chunk_bytes(q, orbits->program[0].plan);
     for (int32_t i = 0; i < MC_PLAN_PHASES; i++)
         result->phase[i].first = INT64_MAX;
-    int status = prepare(&s);
+    int status = check_range(&s);
+    if (!status)
+        status = prepare(&s);
     if (!status)
         run(&s);
     if (!status && s.queue.failed)

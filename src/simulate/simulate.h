@@ -3,16 +3,16 @@
  * its boxes. Times are whole picoseconds, and what happens at one instant does not depend on an order: results are
  * the same on every machine.
  *
- * A port sends one message at a time, for gap + bytes * beta, and starts the first one in program order of those that are
- * ready while fewer than MC_UNDER_WAY are on their way. Of a pulled link the receiver's port does so, alpha after the sender
- * was ready. Messages
- * that start at one instant share the links on their way and leave them together; later ones queue. A message arrives
- * alpha after it has left the slowest of them, or at once if it is pulled. A rank adds up one message at a time, for bytes * gamma; copies take no
- * time. A send has ended when its message has arrived. The links' corrections for shared cores do not count.
+ * A port sends one message at a time, for gap + bytes * beta, and starts the first one in program order of those that
+ * are ready while fewer than MC_UNDER_WAY are on their way. Of a pulled link the receiver's port does so, alpha after
+ * the sender was ready. Messages that start at one instant share the links on their way and leave them together; later
+ * ones queue. A message arrives alpha after it has left the slowest of them, or at once if it is pulled. A rank adds up
+ * one message at a time, for bytes * gamma; copies take no time. A send has ended when its message has arrived. The
+ * links' corrections for shared cores do not count.
  *
  * Ranks that do the same are one: plans are shared by the ranks of an orbit under shifts of the mesh
- * (mc_algorithm_t.rotates), and by colour refinement (Weisfeiler and Leman 1968) those ranks are found whose peers and
- * links are alike all the way. Then all of a class do the same at the same time, and one of them is simulated. The result is exact.
+ * (mc_algorithm_t.rotates), and colour refinement (Weisfeiler and Leman 1968) finds the ranks whose peers and links are
+ * alike all the way. All of such a class do the same at the same time, and one of them is simulated. That is exact.
  */
 #ifndef MC_SIMULATE_SIMULATE_H
 #define MC_SIMULATE_SIMULATE_H
@@ -36,8 +36,8 @@ typedef struct {
     int32_t root;
     double bytes;          /* of the whole vector (alltoall: of what one rank sends) */
     mc_network_t *network; /* NULL: boxes are joined by as many links as their ports carry */
-    const int32_t *
-        order; /* by rank: the rank in whose place it is on the network and in a box; NULL: its own */
+    /* by rank: the rank in whose place it is on the network and in a box; NULL: its own */
+    const int32_t *order;
     bool whole;          /* every rank, not one of each class */
     const int64_t *late; /* by rank: ps by which it starts later; NULL: all start at 0 */
     /* a factor of the time of a link; NULL: 1 */

@@ -65,8 +65,7 @@ typedef struct {
     mc_pair_t *pair;
     mc_hop_t *hop;
     mc_world_link_t *link;
-    uint32_t
-        n_network; /* links of the network have the first numbers; then receivers and ports by dimension */
+    uint32_t n_network; /* links of the network come first; then receivers and ports by dimension */
 } mc_sim_world_t;
 
 int mc_sim_world_create(const mc_simulation_t *q, const mc_orbits_t *orbits, mc_sim_world_t *world);

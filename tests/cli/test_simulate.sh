@@ -76,6 +76,7 @@ refused "that of rank 3 is not one" simulate bcast --mesh x=4 --bytes 1M --order
 refused "takes a rank below 4 and its delay" simulate bcast --mesh x=4 --bytes 1M --late 4:1ms
 refused "no link called 'leaf7.0 up0'" simulate bcast --mesh x=4 --bytes 1M --network tree=2:1:1GB/s --slow "leaf7.0 up0:2"
 refused "a factor of at least 1" simulate bcast --mesh x=4 --bytes 1M --slow "leaf0.0 up0"
+refused "up to a hundred days" simulate bcast --mesh x=4 --bytes 1T --links "x=alpha:1us;beta:1Kbit/s" --strategy bcast:mst
 refused "--bytes is missing" simulate bcast --mesh x=4
 refused "--top goes without --strategy" simulate bcast --mesh x=4 --bytes 1M --top 3 --strategy bcast:mst
 finish
