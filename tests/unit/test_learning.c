@@ -1,0 +1,46 @@
+/* Calls that learn, on ranks that are processes: one is killed while ranks agree on what they timed. */
+#include "support/processes.h"
+
+#include <criterion/criterion.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { RANKS = 4, VICTIM = 2, COUNT = 1000, CALLS = 200, NEVER_TOLD = 99 };
+
+static int run(const void *context, mc_seat_t *seat)
+{
+    static int32_t in[COUNT], out[COUNT];
+    const int at = *(const int *)context;
+    const meshcoll_oob_t oob = mc_seat_oob(seat);
+    const meshcoll_params_t params = {.size = sizeof params, .mesh = "gpu=4", .links = "uniform"};
+    meshcoll_t *mesh;
+    alarm(60);
+    CHECK(meshcoll_create_oob(&oob, &params, &mesh) == MESHCOLL_OK);
+    for (int i = 0; i < CALLS; i++) {
+        if (seat->rank == VICTIM && i == at)
+            raise(SIGKILL);
+        if (meshcoll_allreduce(mesh, in, out, COUNT, MESHCOLL_INT32, MESHCOLL_SUM))
+            return strlen(meshcoll_last_error()) > 0 ? 0 : 1;
+    }
+    return NEVER_TOLD;
+}
+
+/* At the call that begins the first agreement, before it is used, when it is, in the trials, and in the next one. */
+Test(learning, is_told_of_a_rank_that_is_killed)
+{
+    static const int at[] = {8, 9, 15, 16, 20, 40, 41, 47, 48};
+    for (size_t i = 0; i < sizeof at / sizeof *at; i++) {
+        mc_meeting_t *const meeting = mc_processes_share(sizeof *meeting);
+        pid_t pid[RANKS];
+        mc_meeting_init(meeting, RANKS);
+        mc_processes_fork(meeting, run, &at[i], pid);
+        for (int r = 0; r < RANKS; r++) {
+            const int ended = mc_process_await(pid[r]);
+            cr_expect_eq(ended, r == VICTIM ? -SIGKILL : 0, "killed at call %d: rank %d: %d", at[i],
+                         r, ended);
+        }
+        munmap(meeting, sizeof *meeting);
+    }
+}
