@@ -93,6 +93,13 @@ void mc_text_add(mc_text_t *text, const char *format, ...)
         text->length += (size_t)n;
 }
 
+void mc_text_clean(char *text)
+{
+    for (; *text; text++)
+        if (iscntrl((unsigned char)*text))
+            *text = ' ';
+}
+
 int mc_bitmap_init(mc_bitmap_t *map, uint32_t bits)
 {
     uint64_t *const word = calloc((size_t)bits / 64 + 1, sizeof *word);

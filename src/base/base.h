@@ -42,6 +42,8 @@ typedef struct {
 
 mc_text_t mc_text(char *buffer, size_t capacity);
 void mc_text_add(mc_text_t *text, const char *format, ...) MC_PRINTF(2, 3);
+/* What another process or the user wrote goes to a terminal: control characters become spaces. */
+void mc_text_clean(char *text);
 
 /* A set of integers below `bits`. */
 typedef struct {

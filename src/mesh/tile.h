@@ -54,6 +54,15 @@ typedef struct {
 typedef struct {
     uint32_t first, run, nrun, stride;
 } mc_range_t;
+static inline uint32_t mc_range_chunks(mc_range_t r)
+{
+    return r.run * r.nrun;
+}
+/* The k-th of them. */
+static inline uint32_t mc_range_chunk(mc_range_t r, uint32_t k)
+{
+    return r.first + k / r.run * r.stride + k % r.run;
+}
 
 /* `cut[d]`: dimension d is cut into slices; `order` as above. ERR_INVALID_ARG: too many chunks. */
 int mc_layout_init(const mc_mesh_t *mesh, const bool cut[MC_MAX_DIMS],

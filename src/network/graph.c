@@ -88,8 +88,8 @@ static int read_line(reading_t *r, mc_word_t line, uint32_t number)
     if (a.n == 0)
         return MESHCOLL_OK;
     if (b.n == 0 || (a.n == b.n && memcmp(a.at, b.at, a.n) == 0) || next_word(&line).n > 0 ||
-        (rate.n > 0 &&
-         (!mc_read_cost(rate, &beta) || beta == 0 || !mc_link_is_within(&mc_link_costs, beta))))
+        (rate.n > 0 && (!mc_link_costs.read(rate, &beta) || beta == 0 ||
+                        !mc_link_is_within(&mc_link_costs, beta))))
         return mc_fail(
             MESHCOLL_ERR_PARSE,
             "%s, line %u: expected a link between two nodes, and perhaps its rate, as in "

@@ -26,7 +26,7 @@ static bool read_count(mc_word_t word, int32_t *count)
 
 static bool read_rate(mc_word_t word, double *beta)
 {
-    return mc_read_cost(word, beta) && *beta > 0 && mc_link_is_within(&mc_link_costs, *beta);
+    return mc_link_costs.read(word, beta) && *beta > 0 && mc_link_is_within(&mc_link_costs, *beta);
 }
 
 /* A rate has a slash of its own: 50GB/s. */
@@ -181,11 +181,11 @@ void mc_network_print(const mc_network_t *n, mc_text_t *text)
         if (n->level[l].up == 0)
             continue;
         mc_text_add(text, ":%d:", n->level[l].up);
-        mc_write_cost(n->level[l].beta, text);
+        mc_link_costs.write(n->level[l].beta, text);
     }
     if (n->kind != MC_NETWORK_TREE) {
         mc_text_add(text, ":");
-        mc_write_cost(n->beta, text);
+        mc_link_costs.write(n->beta, text);
     }
     mc_text_add(text, "%s%s", n->rails ? ";rails" : "", n->ecmp ? ";ecmp" : "");
     if (n->seed)

@@ -1,6 +1,6 @@
 /* What ranks wait for, as text; what the rank does that is waited for, and whom a report blames, among made-up ranks
  * and among ranks of one process of which one makes no call; time limits. */
-#include "runtime/diagnose/status/report.h"
+#include "runtime/diagnose/status/ask.h"
 #include "runtime/diagnose/waits/describe.h"
 #include "runtime/diagnose/waits/limits.h"
 #include "runtime/diagnose/waits/publish.h"

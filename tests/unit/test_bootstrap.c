@@ -1,6 +1,6 @@
 /* The bootstrap: what the environment tells, ranks that are processes and gather, and ranks that end. */
 #include "job/bootstrap/bootstrap.h"
-#include "job/bootstrap/join.h"
+#include "job/bootstrap/tree.h"
 
 #include <criterion/criterion.h>
 #include <dlfcn.h>

@@ -1,4 +1,3 @@
-#include "runtime/place/oversubscription.h"
 #include "runtime/place/places.h"
 
 #include <criterion/criterion.h>

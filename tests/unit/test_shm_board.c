@@ -3,7 +3,7 @@
 #include "support/plans.h"
 #include "support/strategies.h"
 #include "transport/shm/shm.h"
-#include "transport/shm/shm_board.h"
+#include "transport/shm/shm_link.h"
 #include "transport/shm/shm_memory.h"
 
 #include <criterion/criterion.h>

@@ -1,7 +1,6 @@
 /* What a segment's address leads to is looked at before it is opened, mapped or read; whom this process lets read it. */
 #include "transport/shm/shm.h"
 #include "transport/shm/shm_memory.h"
-#include "transport/shm/shm_probe.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* A message that both its ends move, in one process, which writes its own memory. */
-#include "transport/shm/shm_share.h"
+#include "transport/shm/shm_link.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>

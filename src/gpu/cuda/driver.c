@@ -8,7 +8,6 @@
 bool mc_cuda_there;
 
 static mc_cuda_t cuda;
-static void *opened;
 static char why_not[256]; /* why there is none */
 
 /* Of a function's address as dlsym returns it. */
@@ -38,7 +37,6 @@ static void open_once(void)
 #define LOOK_UP(member, symbol, parameters) look_up(library, #symbol, &cuda.member, &cuda.missing);
     MC_CUDA_FUNCTIONS(LOOK_UP)
 #undef LOOK_UP
-    opened = library;
     const char *unused = NULL;
 #define LOOK_UP(member, symbol, parameters) look_up(library, #symbol, &cuda.member, &unused);
     MC_CUDA_DIRECT_FUNCTIONS(LOOK_UP)
@@ -61,11 +59,6 @@ void mc_cuda_open(void)
 const mc_cuda_t *mc_cuda(void)
 {
     return mc_cuda_there ? &cuda : NULL;
-}
-
-void *mc_cuda_symbol(const char *name)
-{
-    return opened ? dlsym(opened, name) : NULL;
 }
 
 int mc_cuda_check(void)

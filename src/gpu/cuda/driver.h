@@ -1,7 +1,7 @@
 /*
  * libcuda, opened at run time: libcuda.so.1, or what MESHCOLL_LIBCUDA names; "off": none. Nothing
- * of CUDA is linked, and the driver is never initialised here: a process that has device memory has
- * done that.
+ * of CUDA is linked, and the library never initialises the driver: a process that has device memory has
+ * done that. Commands do (tools/gpu).
  */
 #ifndef MC_CUDA_DRIVER_H
 #define MC_CUDA_DRIVER_H
@@ -27,8 +27,6 @@ extern bool mc_cuda_there;
 void mc_cuda_open(void);
 /* NULL: there is none. */
 const mc_cuda_t *mc_cuda(void);
-/* The address of another function of it; NULL: it has none of that name, or was not found. */
-void *mc_cuda_symbol(const char *name);
 /* OK, or ERR_UNSUPPORTED: there is no libcuda, or one that is too old. */
 int mc_cuda_check(void);
 /* The same for the stream executor, where mc_cuda_check() is OK. */

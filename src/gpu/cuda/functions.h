@@ -51,18 +51,16 @@
     X(module_function, cuModuleGetFunction, (mc_cu_function_t *, mc_cu_module_t, const char *))  \
     X(launch, cuLaunchKernel,                                                                    \
       (mc_cu_function_t, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,   \
-       mc_cu_stream_t, void **, void **))
-
-/* Those that commands call besides, which may initialise the driver (tools/gpu). */
-#define MC_CUDA_TOOL_FUNCTIONS(X)                                                    \
-    X(init, cuInit, (unsigned))                                                      \
-    X(version, cuDriverGetVersion, (int *))                                          \
-    X(device_name, cuDeviceGetName, (char *, int, mc_cu_device_t))                   \
-    X(device_pci, cuDeviceGetPCIBusId, (char *, int, mc_cu_device_t))                \
-    X(device_p2p, cuDeviceGetP2PAttribute,                                           \
-      (int *, mc_cu_p2p_attribute_t, mc_cu_device_t, mc_cu_device_t))                \
-    X(context_retain, cuDevicePrimaryCtxRetain, (mc_cu_context_t *, mc_cu_device_t)) \
+       mc_cu_stream_t, void **, void **))                                                        \
+    X(init, cuInit, (unsigned))                                                                  \
+    X(version, cuDriverGetVersion, (int *))                                                      \
+    X(device_name, cuDeviceGetName, (char *, int, mc_cu_device_t))                               \
+    X(device_pci, cuDeviceGetPCIBusId, (char *, int, mc_cu_device_t))                            \
+    X(device_p2p, cuDeviceGetP2PAttribute,                                                       \
+      (int *, mc_cu_p2p_attribute_t, mc_cu_device_t, mc_cu_device_t))                            \
+    X(context_retain, cuDevicePrimaryCtxRetain, (mc_cu_context_t *, mc_cu_device_t))             \
     X(context_set, cuCtxSetCurrent, (mc_cu_context_t))
+
 /* Of messages that network cards write to GPUs; of CUDA 11.3, and NULL where the driver is older. */
 #define MC_CUDA_DIRECT_FUNCTIONS(X) \
     X(flush_writes, cuFlushGPUDirectRDMAWrites, (mc_cu_flush_target_t, mc_cu_flush_scope_t))

@@ -44,7 +44,8 @@ static region_t region_of(const mc_gpu_layout_t *l, bool ll)
     return ll ? first : other;
 }
 
-size_t mc_gpu_layout_zeros(const mc_gpu_layout_t *l)
+/* What begins as zeros: all counters, and slots for messages with flags in their data. */
+static size_t zeros_of(const mc_gpu_layout_t *l)
 {
     return region_of(l, false).slots;
 }
@@ -54,7 +55,7 @@ size_t mc_gpu_layout_bytes(const mc_gpu_layout_t *l)
     if (l->bytes)
         return l->bytes;
     const size_t slots = near_below(l, l->rank, l->ranks) * l->blocks * slots_of_lane(l, false);
-    return (mc_gpu_layout_zeros(l) + slots + IPC_UNIT) / IPC_UNIT * IPC_UNIT;
+    return (zeros_of(l) + slots + IPC_UNIT) / IPC_UNIT * IPC_UNIT;
 }
 
 /* Where the counters of a peer's block are in the arena of `owner`, and the slots of one on its machine. */
@@ -125,7 +126,7 @@ uint64_t *mc_gpu_arena_count(const mc_gpu_arena_t *a, int32_t peer, bool receive
 int mc_gpu_arena_make(mc_gpu_arena_t *a, mc_cu_stream_t stream, mc_cu_ipc_t *handle)
 {
     const mc_cuda_t *const cuda = mc_cuda();
-    const size_t zeros = mc_gpu_layout_zeros(&a->layout);
+    const size_t zeros = zeros_of(&a->layout);
     mc_cu_address_t at;
     int status = mc_cuda_status(cuda->alloc(&at, mc_gpu_layout_bytes(&a->layout)),
                                 "allocate slots for messages");

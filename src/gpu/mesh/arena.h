@@ -51,8 +51,6 @@ typedef struct {
     int fd;               /* of this rank's part in memory of the host; -1: none */
 } mc_gpu_arena_t;
 
-/* What begins as zeros: all counters, and slots for messages with flags in their data. */
-size_t mc_gpu_layout_zeros(const mc_gpu_layout_t *layout);
 size_t mc_gpu_layout_bytes(const mc_gpu_layout_t *layout);
 /* Do the messages of two ranks of a machine lie in memory of the host? */
 bool mc_gpu_arena_by_host(const mc_gpu_arena_t *arena, int32_t a, int32_t b);

@@ -302,15 +302,13 @@ static int widen(mc_gpu_meeting_t *m)
 
 static int keep_addresses(const mc_gpu_meeting_t *m, mc_proxy_end_t *end)
 {
-    meshcoll_t *const h = m->mesh;
+    const meshcoll_t *const h = m->mesh;
     int status = MESHCOLL_OK;
     for (int32_t r = 0; r < h->mesh.size && !status; r++) {
         const mc_gpu_note_t *const note = mc_gpu_note(m, r);
-        if (!mc_proxy_is_far(h, r))
-            continue;
-        status = mc_proxy_address_keep(h, r, mc_gpu_more(m, r), note->address_bytes);
-        if (note->direct)
-            mc_proxy_end_set_direct(end, r);
+        if (mc_proxy_is_far(h, r))
+            status =
+                mc_proxy_end_keep(end, r, mc_gpu_more(m, r), note->address_bytes, note->direct);
     }
     return status;
 }

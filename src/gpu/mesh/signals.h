@@ -7,7 +7,7 @@
 #define MC_GPU_SIGNALS_H
 
 #include "gpu/mesh/arena.h"
-#include "gpu/stream/watch.h"
+#include "gpu/stream/stream.h"
 
 typedef struct mc_gpu_signals {
     mc_gpu_arena_t part;      /* of each rank; its lanes are what its peers send to it */
@@ -32,7 +32,7 @@ mc_cu_address_t mc_gpu_signals_states(const mc_gpu_signals_t *signals, int32_t p
 uint32_t mc_gpu_signals_word(const mc_gpu_signals_t *signals, int32_t peer, bool receives);
 /* The word in which a lane's receiver says that its launch has begun, as the GPU sees it. */
 mc_cu_address_t mc_gpu_signals_begun(const mc_gpu_signals_t *signals, int32_t peer, bool receives);
-/* The notice that this rank has (gpu/stream/watch.h); 0: nothing. */
+/* The notice that this rank has (gpu/stream/stream.h); 0: nothing. */
 uint32_t mc_gpu_signals_notice(const mc_gpu_signals_t *signals);
 
 /* Ends the watch: no stream waits any more, or the mesh has failed. */

@@ -14,12 +14,6 @@ static bool is_message(const mc_step_t *s)
     return mc_op_sends((mc_op_t)s->op) || mc_op_receives((mc_op_t)s->op);
 }
 
-/* Chunk k of a range. */
-static uint32_t chunk_of(mc_range_t range, uint32_t k)
-{
-    return range.first + k / range.run * range.stride + k % range.run;
-}
-
 /* Words of a chunk: what blocks share. */
 static uint64_t words_of(const mc_binding_t *b, uint8_t buffer, uint32_t chunk)
 {
@@ -53,8 +47,9 @@ static bool stores_in_out(const mc_direct_world_t *w, int32_t i, const mc_step_t
 {
     const mc_range_t to = mc_step_to(s);
     bool all = s->dst == MC_OUT || (s->dst == MC_SCRATCH && w->apart);
-    for (uint32_t k = 0; all && s->dst == MC_SCRATCH && k < to.run * to.nrun; k++) {
-        const mc_chunk_t chunk = mc_binding_chunk(&w->binding[i], MC_SCRATCH, chunk_of(to, k));
+    for (uint32_t k = 0; all && s->dst == MC_SCRATCH && k < mc_range_chunks(to); k++) {
+        const mc_chunk_t chunk =
+            mc_binding_chunk(&w->binding[i], MC_SCRATCH, mc_range_chunk(to, k));
         all = chunk.bytes == 0 || chunk.home == MC_OUT;
     }
     return all;
@@ -147,8 +142,9 @@ static bool carries(const order_t *o, int32_t i, const mc_step_t *send)
     const mc_direct_world_t *const w = &o->direct->world;
     const mc_range_t from = mc_step_from(send);
     bool any = false;
-    for (uint32_t k = 0; k < from.run * from.nrun && !any; k++)
-        any = covers(words_of(&w->binding[i], send->src, chunk_of(from, k)), o->words, w->blocks);
+    for (uint32_t k = 0; k < mc_range_chunks(from) && !any; k++)
+        any = covers(words_of(&w->binding[i], send->src, mc_range_chunk(from, k)), o->words,
+                     w->blocks);
     return any;
 }
 
@@ -157,8 +153,8 @@ static void touch(const order_t *o, int32_t i, uint8_t buffer, mc_range_t range,
 {
     const mc_direct_world_t *const w = &o->direct->world;
     const mc_binding_t *const b = &w->binding[i];
-    for (uint32_t k = 0; k < range.run * range.nrun; k++) {
-        const uint32_t c = chunk_of(range, k);
+    for (uint32_t k = 0; k < mc_range_chunks(range); k++) {
+        const uint32_t c = mc_range_chunk(range, k);
         const bool lent = buffer == MC_SCRATCH && c < b->lent.bits && mc_bitmap_has(&b->lent, c);
         if (buffer == MC_OUT || (buffer == MC_IN && !w->apart) || lent)
             o->last[c] = step;
@@ -169,8 +165,8 @@ static uint32_t last_touch(const order_t *o, int32_t i, const mc_step_t *s)
 {
     const mc_range_t to = mc_step_to(s);
     uint32_t last = 0;
-    for (uint32_t k = 0; k < to.run * to.nrun; k++) {
-        const uint32_t c = chunk_of(to, k);
+    for (uint32_t k = 0; k < mc_range_chunks(to); k++) {
+        const uint32_t c = mc_range_chunk(to, k);
         /* an empty chunk of SCRATCH has no place in OUT */
         if (words_of(&o->direct->world.binding[i], s->dst, c) == o->words && o->last[c] > last)
             last = o->last[c];
@@ -291,8 +287,9 @@ static uint64_t next_words(const mc_direct_t *d, uint64_t above)
             const mc_range_t to = mc_step_to(s);
             if (!d->step[d->first[i] + k].direct || s->op != MC_OP_RECV)
                 continue;
-            for (uint32_t j = 0; j < to.run * to.nrun; j++) {
-                const uint64_t words = words_of(&d->world.binding[i], s->dst, chunk_of(to, j));
+            for (uint32_t j = 0; j < mc_range_chunks(to); j++) {
+                const uint64_t words =
+                    words_of(&d->world.binding[i], s->dst, mc_range_chunk(to, j));
                 if (words > above && (least == 0 || words < least))
                     least = words;
             }

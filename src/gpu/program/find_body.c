@@ -1,4 +1,4 @@
-#include "gpu/program/find_body.h"
+#include "gpu/program/program.h"
 
 #define BODY(name) MC_DEVICE_BODY_##name
 #define MATH_ROW(bits, name)                                                \

@@ -191,8 +191,8 @@ typedef enum { ANY, SET, CLEAR } note_t;
 static bool note(keeping_t *k, mc_buffer_t buffer, mc_range_t range, note_t what)
 {
     bool any = false;
-    for (uint32_t i = 0; i < range.nrun * range.run; i++) {
-        const uint32_t chunk = range.first + i / range.run * range.stride + i % range.run;
+    for (uint32_t i = 0; i < mc_range_chunks(range); i++) {
+        const uint32_t chunk = mc_range_chunk(range, i);
         mc_bitmap_t *const map = place_of(k, buffer, chunk);
         any = any || mc_bitmap_has(map, chunk);
         if (what == SET)

@@ -116,24 +116,25 @@ static uint64_t place_there(const lowering_t *l, const mc_direct_step_t *m, uint
 {
     const mc_binding_t *const b = &l->direct->world.binding[m->peer];
     const mc_step_t *const s = &b->plan->step[m->step];
-    return mc_binding_chunk(b, (mc_buffer_t)s->dst, s->to + k / s->run * s->stride + k % s->run).at;
+    return mc_binding_chunk(b, (mc_buffer_t)s->dst, mc_range_chunk(mc_step_to(s), k)).at;
 }
 
-/* Chunk k of a step, `offset` behind its first one. */
+/* Chunk k of a step. */
 static void lower_chunk(lowering_t *l, const mc_step_t *s, const mc_device_run_t *like, uint32_t k,
-                        uint32_t offset, const mc_direct_step_t *direct)
+                        const mc_direct_step_t *direct)
 {
     const mc_binding_t *const b = l->binding;
     const mc_op_t op = (mc_op_t)s->op;
     mc_device_run_t chunk = *like;
     if (mc_op_writes(op)) {
-        const mc_chunk_t to = find_chunk(b, (mc_buffer_t)s->dst, s->to + offset);
+        const mc_chunk_t to = find_chunk(b, (mc_buffer_t)s->dst, mc_range_chunk(mc_step_to(s), k));
         chunk.to_buffer = to.home;
         chunk.to = to.at;
         chunk.bytes = to.bytes;
     }
     if (mc_op_reads(op)) {
-        const mc_chunk_t from = find_chunk(b, (mc_buffer_t)s->src, s->first + offset);
+        const mc_chunk_t from =
+            find_chunk(b, (mc_buffer_t)s->src, mc_range_chunk(mc_step_from(s), k));
         if (mc_op_writes(op) && from.bytes != chunk.bytes)
             l->status = mc_fail(MESHCOLL_ERR_PLAN,
                                 "rank %d: a chunk of %zu bytes goes to one of %" PRIu64 " bytes",
@@ -164,9 +165,8 @@ static void lower_step(lowering_t *l, uint32_t i)
                                   .lane = lane_of(plan, s),
                                   .n = 1};
     l->first = l->n;
-    for (uint32_t r = 0; r < s->nrun; r++)
-        for (uint32_t j = 0; j < s->run && !l->status; j++)
-            lower_chunk(l, s, &like, r * s->run + j, r * s->stride + j, direct);
+    for (uint32_t k = 0; k < s->run * s->nrun && !l->status; k++)
+        lower_chunk(l, s, &like, k, direct);
     const bool is_message = mc_op_sends((mc_op_t)s->op) || mc_op_receives((mc_op_t)s->op);
     for (uint32_t k = l->first; is_message && k + 1 < l->n; k++)
         l->run[k].flags |= MC_DEVICE_MORE;

@@ -7,8 +7,9 @@
 #ifndef MC_DEVICE_PROGRAM_H
 #define MC_DEVICE_PROGRAM_H
 
+#include "base/base.h"
+#include "gpu/program/bodies.h"
 #include "gpu/program/direct.h"
-#include "gpu/program/find_body.h"
 #include "gpu/program/tracks.h"
 #include "runtime/bind/binding.h"
 
@@ -58,5 +59,13 @@ int mc_device_pieces(const mc_device_program_t *program, uint32_t slot_bytes, bo
 bool mc_device_piece_bytes(uint32_t widest, uint32_t slot_bytes, bool ll, uint32_t *piece);
 /* The passes of a launch. Ranks need not agree: there is nothing to do in further ones. */
 uint32_t mc_device_passes(const mc_device_program_t *program, uint32_t piece);
+
+/* The body for a datatype and an operation: MC_DEVICE_BODY_move, which does not reduce, where that does not support the datatype,
+ * or is a user's. */
+mc_device_body_t mc_device_body(meshcoll_datatype_t datatype, meshcoll_op_t op);
+/* That of a scaled sum; MC_DEVICE_BODY_move where there is none. */
+mc_device_body_t mc_device_premul_body(meshcoll_datatype_t datatype);
+/* "uint32_sum": its kernel is mc_walk_uint32_sum. "?" when out of range. */
+const char *mc_device_body_name(mc_device_body_t body);
 
 #endif

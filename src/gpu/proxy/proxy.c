@@ -108,10 +108,12 @@ void mc_proxy_address_pack(const meshcoll_t *h, char *at)
 }
 
 /* The first ones stay: those of the dimension that joins the two are among them. */
-int mc_proxy_address_keep(meshcoll_t *h, int32_t rank, const char *packed, size_t bytes)
+int mc_proxy_end_keep(mc_proxy_end_t *end, int32_t rank, const char *packed, size_t bytes,
+                      bool direct)
 {
-    mc_proxy_t *const p = h->job->gpu->proxy;
-    const int32_t at = mc_job_rank(h, rank);
+    mc_proxy_t *const p = end->mesh->job->gpu->proxy;
+    const int32_t at = mc_job_rank(end->mesh, rank);
+    end->is_direct[rank] = direct;
     if (p->address[at])
         return MESHCOLL_OK;
     char *const copy = mc_arena_take(&p->arena, bytes, 1);
@@ -194,11 +196,6 @@ int mc_proxy_end_open(meshcoll_t *h, uint32_t blocks, uint32_t slot_bytes, bool 
     e->slot_bytes = slot_bytes;
     *end = e;
     return MESHCOLL_OK;
-}
-
-void mc_proxy_end_set_direct(mc_proxy_end_t *end, int32_t rank)
-{
-    end->is_direct[rank] = 1;
 }
 
 const char *mc_proxy_why_host(const mc_proxy_end_t *end)

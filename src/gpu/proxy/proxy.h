@@ -44,15 +44,15 @@ bool mc_proxy_is_direct(const meshcoll_t *h, mc_cu_context_t context);
 /* The addresses of its transports, for the others: their size, and the copy. */
 size_t mc_proxy_address_bytes(const meshcoll_t *h);
 void mc_proxy_address_pack(const meshcoll_t *h, char *at);
-/* Those of a rank of the mesh, of `bytes` bytes at most. ERR_NO_MEMORY. */
-int mc_proxy_address_keep(meshcoll_t *h, int32_t rank, const char *packed, size_t bytes);
 
 /* The mesh's end; lanes have so many blocks and bytes of a slot. `direct`: its slots may lie in memory
  * of the GPU. ERR_NO_MEMORY. */
 int mc_proxy_end_open(meshcoll_t *h, uint32_t blocks, uint32_t slot_bytes, bool direct,
                       mc_proxy_end_t **end);
-/* Slots of a rank may lie in memory of its GPU; before routes to it are asked for. */
-void mc_proxy_end_set_direct(mc_proxy_end_t *end, int32_t rank);
+/* Keeps the addresses of a rank of the mesh, of `bytes` bytes at most, and whether its slots may lie in memory of its
+ * GPU; before routes to it are asked for. ERR_NO_MEMORY. */
+int mc_proxy_end_keep(mc_proxy_end_t *end, int32_t rank, const char *packed, size_t bytes,
+                      bool direct);
 /* The route to a rank of another machine, or from it, made when it is asked for first: its pinned
  * memory is allocated, so a context is current. Its slots are in memory of the GPU where they may be,
  * the transport moves that, and there is room. ERR_NO_MEMORY, ERR_DEVICE. */

@@ -1,4 +1,4 @@
-#include "gpu/route/schedule.h"
+#include "gpu/route/route.h"
 
 #include "gpu/program/piece.h"
 

@@ -1,4 +1,4 @@
-#include "gpu/stream/watch.h"
+#include "gpu/stream/stream.h"
 
 #include "base/system/thread.h"
 

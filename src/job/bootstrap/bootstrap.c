@@ -1,6 +1,6 @@
 #include "job/bootstrap/bootstrap.h"
 
-#include "job/bootstrap/join.h"
+#include "job/bootstrap/tree.h"
 #include "job/network/wire.h"
 
 #include <stdatomic.h>

@@ -1,7 +1,7 @@
-#include "job/bootstrap/join.h"
-#include "base/system/log.h"
+#include "job/bootstrap/tree.h"
 
 #include "base/system/descriptor.h"
+#include "base/system/log.h"
 #include "job/bootstrap/notice.h"
 #include "job/bootstrap/seek.h"
 #include "job/handshake/acceptor.h"

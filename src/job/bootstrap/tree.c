@@ -4,7 +4,6 @@
 #include "job/bootstrap/notice.h"
 #include "job/network/wire.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -113,14 +112,6 @@ static int fail_left(mc_tree_t *tree, const mc_branch_t *branch, int error)
                         error == ECONNRESET ? "it closed its connection" : strerror(error));
 }
 
-/* A peer's sentence goes to a terminal: control characters are left out. */
-static void clean(char *text)
-{
-    for (; *text; text++)
-        if (iscntrl((unsigned char)*text))
-            *text = '?';
-}
-
 /* Reads the sentence of a neighbour that failed. */
 static int pass_on(mc_tree_t *tree, const mc_branch_t *from, uint64_t bytes)
 {
@@ -128,7 +119,7 @@ static int pass_on(mc_tree_t *tree, const mc_branch_t *from, uint64_t bytes)
     const double deadline = mc_now() + LAST_WORDS;
     if (bytes >= sizeof why || mc_wire_recv(from->fd, why, bytes, deadline, -1))
         return fail_left(tree, from, ECONNRESET);
-    clean(why);
+    mc_text_clean(why);
     return mc_tree_fail(tree, "%s", why);
 }
 

@@ -4,6 +4,7 @@
 #define MC_BOOTSTRAP_TREE_H
 
 #include "job/environment/environment.h"
+#include "job/handshake/handshake.h"
 #include "job/network/wire.h"
 
 enum { MC_FANOUT = 4, MC_TREE_WHY = 480 };
@@ -44,5 +45,14 @@ int mc_tree_take_early(mc_tree_t *tree, mc_branch_t *from);
 
 /* `bytes` of each rank into `out`, by rank. */
 int mc_tree_allgather(mc_tree_t *tree, const void *in, void *out, size_t bytes, double deadline);
+
+/* How the ranks of a job find each other (join.c): all register with rank 0, then connect to their parents in the
+ * tree. */
+
+/* On return all of this rank's branches are connected. ERR_TRANSPORT otherwise. */
+int mc_join(const mc_environment_t *env, mc_tree_t *tree);
+
+/* Ranks [0, n) without a bit, as "3, 5-7", and how many. */
+int32_t mc_join_missing(const mc_bitmap_t *joined, int32_t n, mc_text_t *text);
 
 #endif

@@ -1,4 +1,4 @@
-#include "job/monitor/contact.h"
+#include "job/monitor/monitor.h"
 
 #include <errno.h>
 #include <poll.h>

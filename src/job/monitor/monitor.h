@@ -13,8 +13,30 @@
 #define MC_MONITOR_MONITOR_H
 
 #include "job/handshake/handshake.h"
-#include "job/monitor/contact.h"
 #include "job/monitor/news.h"
+#include "job/network/network.h"
+
+/* How the monitors of processes reach each other: where each listens, and in which order its addresses
+ * are tried. */
+enum { MC_CONTACT_HOST = 40 };
+
+/* Of a rank; plain memory. */
+typedef struct {
+    mc_network_t network; /* no addresses: it cannot be reached */
+    uint16_t port, unused;
+    int32_t pid;
+    char host[MC_CONTACT_HOST];
+} mc_contact_t;
+
+/* Listens at all addresses; `network` NULL: on the loopback interface only. Returns 0 or an errno. */
+int mc_contact_open(const mc_network_t *network, int *listener, mc_contact_t *own);
+
+/* Connects to a rank within these seconds: to its addresses, the likeliest first, and to the next ones while those
+ * before them do not answer. Returns 0, or the errno of the last attempt; `accept` says whether a connection leads to
+ * the right process, and returns such an errno. */
+typedef int (*mc_contact_accept_t)(void *context, int fd);
+int mc_contact_connect(const mc_contact_t *own, const mc_contact_t *to, double seconds,
+                       mc_contact_accept_t accept, void *context, int *fd);
 
 typedef struct mc_monitor mc_monitor_t;
 
@@ -83,5 +105,21 @@ void mc_monitor_watch(mc_monitor_t *monitor, int fd, void (*ready)(void *context
 
 /* The rank that a rank connects to in the tree; -1: none. */
 int32_t mc_monitor_parent(const int32_t *machine, int32_t size, int32_t rank);
+
+/*
+ * The ranks that are left of a failed mesh. They join the lowest of them, which waits until every rank has joined or does
+ * not answer any more, and then tells each its number. Its connections to them carry an out-of-band allgather, with
+ * which a new mesh is created.
+ */
+typedef struct mc_survivors mc_survivors_t;
+
+/* Waits for the other survivors of the ranks that are `member`, for `seconds` at most: who lives and does not come
+ * in time is left out. ERR_TRANSPORT, ERR_UNSUPPORTED where there are no monitors, ERR_NO_MEMORY. */
+int mc_survivors_gather(mc_monitor_t *monitor, const bool *member, double seconds,
+                        mc_survivors_t **survivors);
+/* Their allgather; the survivors are its context. */
+meshcoll_oob_t mc_survivors_oob(mc_survivors_t *survivors);
+/* Takes a void *, as it frees the context of a mesh. */
+void mc_survivors_free(void *survivors);
 
 #endif

@@ -1,6 +1,5 @@
 #include "job/monitor/news.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <string.h>
 #include <time.h>
@@ -11,9 +10,7 @@ bool mc_news_read(mc_news_t *news, const void *data, size_t bytes)
         return false;
     memcpy(news, data, sizeof *news);
     news->text[MC_NEWS_TEXT - 1] = '\0';
-    for (char *c = news->text; *c; c++)
-        if (iscntrl((unsigned char)*c))
-            *c = ' ';
+    mc_text_clean(news->text);
     return news->kind < MC_NEWS_KINDS && news->status < 0;
 }
 

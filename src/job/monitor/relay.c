@@ -140,11 +140,6 @@ void mc_relay_up(const mc_monitor_t *m, uint32_t kind)
     send_frame(m, kind, true, false);
 }
 
-void mc_relay_down(const mc_monitor_t *m, uint32_t kind)
-{
-    send_frame(m, kind, false, true);
-}
-
 static void set(mc_monitor_t *m, bool *flag)
 {
     pthread_mutex_lock(&m->lock);
@@ -172,7 +167,7 @@ void mc_relay_release(mc_monitor_t *m)
         m->n_ready = 0;
         m->sent_ready = false;
     }
-    mc_relay_down(m, MC_FRAME_GO);
+    send_frame(m, MC_FRAME_GO, false, true);
     set(m, first ? &m->joined : &m->released);
 }
 

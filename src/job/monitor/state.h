@@ -80,9 +80,8 @@ void mc_relay_read(mc_monitor_t *m);
 void mc_relay_miss(mc_monitor_t *m, int32_t rank);
 /* Passes on what is on the board and was not passed on. */
 void mc_relay_pass_on(mc_monitor_t *m);
-/* Sends a frame without data to this rank's parent in the tree, or to all its children. */
+/* Sends a frame without data to this rank's parent in the tree. */
 void mc_relay_up(const mc_monitor_t *m, uint32_t kind);
-void mc_relay_down(const mc_monitor_t *m, uint32_t kind);
 /* The barrier is complete: lets this rank and all below it go on. */
 void mc_relay_release(mc_monitor_t *m);
 /* The tree is not complete: tells all that can be told. */

@@ -1,4 +1,4 @@
-#include "job/monitor/survivors.h"
+#include "job/monitor/monitor.h"
 
 #include "job/monitor/state.h"
 

@@ -55,7 +55,7 @@ static double refuse_underflow(double number, double value)
     return number > 0 && value == 0 ? INFINITY : value;
 }
 
-bool mc_read_seconds(mc_word_t word, double *seconds)
+static bool read_seconds(mc_word_t word, double *seconds)
 {
     double number;
     if (!mc_read_number(&word, &number))
@@ -70,7 +70,7 @@ bool mc_read_seconds(mc_word_t word, double *seconds)
     return true;
 }
 
-bool mc_read_cost(mc_word_t word, double *seconds)
+static bool read_cost(mc_word_t word, double *seconds)
 {
     double number;
     if (!mc_read_number(&word, &number))
@@ -92,7 +92,7 @@ bool mc_read_cost(mc_word_t word, double *seconds)
     return true;
 }
 
-bool mc_read_size(mc_word_t word, double *bytes)
+static bool read_size(mc_word_t word, double *bytes)
 {
     double number;
     if (!mc_read_number(&word, &number))
@@ -121,19 +121,19 @@ static const mc_unit_t *time_unit(double seconds)
     return &times[u];
 }
 
-void mc_write_seconds(double seconds, mc_text_t *text)
+static void write_seconds(double seconds, mc_text_t *text)
 {
     char buffer[64] = "0";
     const mc_unit_t *const unit = time_unit(seconds);
     bool done = seconds == 0;
     for (int digits = 3; digits <= 17 && !done; digits++)
-        done = written(seconds * unit->value, digits, unit->name, mc_read_seconds, seconds, buffer);
+        done = written(seconds * unit->value, digits, unit->name, read_seconds, seconds, buffer);
     if (!done)
         mc_number_print(buffer, sizeof buffer, "%.17gs", seconds);
     mc_text_add(text, "%s", buffer);
 }
 
-void mc_write_cost(double seconds, mc_text_t *text)
+static void write_cost(double seconds, mc_text_t *text)
 {
     char buffer[64] = "0", rate_name[8], time_name[8];
     const mc_unit_t *const time = time_unit(seconds);
@@ -145,42 +145,56 @@ void mc_write_cost(double seconds, mc_text_t *text)
     snprintf(time_name, sizeof time_name, "%s/B", time->name);
     bool done = seconds == 0;
     for (int digits = 3; digits <= 17 && !done; digits++)
-        done = written(rate, digits, rate_name, mc_read_cost, seconds, buffer) ||
-               written(per_byte, digits, time_name, mc_read_cost, seconds, buffer);
+        done = written(rate, digits, rate_name, read_cost, seconds, buffer) ||
+               written(per_byte, digits, time_name, read_cost, seconds, buffer);
     if (!done)
         mc_number_print(buffer, sizeof buffer, "%.17gs/B", seconds);
     mc_text_add(text, "%s", buffer);
 }
 
-void mc_write_size(double bytes, mc_text_t *text)
+static void write_size(double bytes, mc_text_t *text)
 {
     mc_text_add(text, "%.17gB", bytes);
+}
+
+static void show_size(mc_table_t *table, double bytes)
+{
+    char number[64];
+    mc_table_add(table, "%s", bytes > 0 ? mc_print_bytes(bytes, number, sizeof number) : "-");
 }
 
 /* Of links --------------------------------------------------------------------------------------- */
 
 const mc_link_kind_t mc_link_times = {
-    1e-30, 1e6, "seconds", "a time as in 7us, 300ns or 1ms", mc_read_seconds, mc_write_seconds};
+    1e-30,        1e6,           "seconds",           "a time as in 7us, 300ns or 1ms",
+    read_seconds, write_seconds, mc_table_add_seconds};
 const mc_link_kind_t mc_link_costs = {1e-30,
                                       1e3,
                                       "seconds a byte",
                                       "a rate as in 25GB/s or 200Mbit/s, or a time as in 40ns/KiB",
-                                      mc_read_cost,
-                                      mc_write_cost};
-const mc_link_kind_t mc_link_sizes = {
-    0.125, 0x1p63, "bytes", "a size as in 64KiB, or 0", mc_read_size, mc_write_size};
+                                      read_cost, /* "40ns/KiB", "25GB/s" or "0" */
+                                      write_cost /* a rate or a time, whichever is shorter */,
+                                      mc_table_add_rate};
+const mc_link_kind_t mc_link_sizes = {0.125,     0x1p63,     "bytes",  "a size as in 64KiB, or 0",
+                                      read_size, write_size, show_size};
 
-#define LINK(name, kind)                                 \
-    {                                                    \
-#name, &(kind), false, offsetof(mc_link_t, name) \
+#define LINK(name, head, kind)                                 \
+    {                                                          \
+#name, head, &(kind), false, offsetof(mc_link_t, name) \
     }
-#define CORRECTION(name, kind)                                \
-    {                                                         \
-#name, &(kind), true, offsetof(mc_correction_t, name) \
+#define CORRECTION(name, head, kind)                                \
+    {                                                               \
+#name, head, &(kind), true, offsetof(mc_correction_t, name) \
     }
+/* clang-format off */
 const mc_link_field_t mc_link_fields[MC_LINK_FIELDS] = {
-    LINK(alpha, mc_link_times),       LINK(gap, mc_link_times),
-    LINK(beta, mc_link_costs),        LINK(gamma, mc_link_costs),
-    LINK(call, mc_link_times),        CORRECTION(window, mc_link_sizes),
-    CORRECTION(burst, mc_link_sizes), CORRECTION(cpu, mc_link_times),
+    LINK(alpha, "α, a message", mc_link_times),
+    LINK(gap, "g, in a row", mc_link_times),
+    LINK(beta, "1/β, bandwidth", mc_link_costs),
+    LINK(gamma, "1/γ, summing", mc_link_costs),
+    LINK(call, "a call", mc_link_times),
+    CORRECTION(window, "window", mc_link_sizes),
+    CORRECTION(burst, "burst", mc_link_sizes),
+    CORRECTION(cpu, "cpu, of all", mc_link_times),
 };
+/* clang-format on */

@@ -2,6 +2,7 @@
 #ifndef MC_MESH_LINK_TEXT_H
 #define MC_MESH_LINK_TEXT_H
 
+#include "base/table.h"
 #include "mesh/link/link.h"
 
 #include <string.h>
@@ -23,17 +24,8 @@ static inline bool mc_word_is(mc_word_t word, const char *name)
     return strlen(name) == word.n && memcmp(name, word.at, word.n) == 0;
 }
 
-/* Each reads a whole word; false: it is no such number. */
-bool mc_read_seconds(mc_word_t word, double *seconds); /* "7us", or "0" */
-bool mc_read_cost(mc_word_t word, double *seconds);    /* "40ns/KiB", "25GB/s", or "0" */
-bool mc_read_size(mc_word_t word, double *bytes);      /* "64KiB", or "0" */
 /* Reads the number at the start of `word` and moves `word` past it. */
 bool mc_read_number(mc_word_t *word, double *number);
-
-/* Each prints with as few digits as read back to the same number. */
-void mc_write_seconds(double seconds, mc_text_t *text);
-void mc_write_cost(double seconds, mc_text_t *text); /* a rate or a time, whichever is shorter */
-void mc_write_size(double bytes, mc_text_t *text);
 
 /*
  * A kind of number. A number of a link is 0 or in the range of its kind. Within these ranges the
@@ -43,8 +35,9 @@ void mc_write_size(double bytes, mc_text_t *text);
 typedef struct {
     double least, most;
     const char *unit, *wanted;
-    bool (*read)(mc_word_t word, double *number);
-    void (*write)(double number, mc_text_t *text);
+    bool (*read)(mc_word_t word, double *number);   /* a whole word; false: it is no such number */
+    void (*write)(double number, mc_text_t *text);  /* in the fewest digits that read back as it */
+    void (*show)(mc_table_t *table, double number); /* in a cell */
 } mc_link_kind_t;
 extern const mc_link_kind_t mc_link_times, mc_link_costs, mc_link_sizes;
 static inline bool mc_link_is_within(const mc_link_kind_t *kind, double number)
@@ -54,7 +47,7 @@ static inline bool mc_link_is_within(const mc_link_kind_t *kind, double number)
 
 enum { MC_LINK_FIELDS = 8 };
 typedef struct {
-    const char *name;
+    const char *name, *head; /* in texts, and of its column in tables */
     const mc_link_kind_t *kind;
     bool corrects; /* a member of mc_correction_t, else of mc_link_t */
     size_t offset;

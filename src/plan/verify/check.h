@@ -5,8 +5,6 @@
 #include "plan/verify/match.h"
 #include "plan/verify/verify.h"
 
-/* Checks each step on its own: ops, buffers, ranges, peers. */
-int mc_check_steps(const mc_plan_t *plan);
 /* Checks that dependencies lead forward, are counted right, and order any two steps of which one
  * writes what the other accesses; and that nothing is overwritten unread. */
 int mc_check_dependencies(const mc_world_t *world);

@@ -192,12 +192,11 @@ static int each_cell(hazards_t *h, uint32_t step, uint8_t buffer, mc_range_t ran
                      int (*each)(hazards_t *h, cell_t *cell, uint32_t step))
 {
     int status = MESHCOLL_OK;
-    for (uint32_t i = 0; i < range.nrun; i++)
-        for (uint32_t j = 0; j < range.run && !status; j++) {
-            cell_t *const cell = cell_of(h, buffer, range.first + i * range.stride + j);
-            if (cell)
-                status = each(h, cell, step);
-        }
+    for (uint32_t k = 0; k < mc_range_chunks(range) && !status; k++) {
+        cell_t *const cell = cell_of(h, buffer, mc_range_chunk(range, k));
+        if (cell)
+            status = each(h, cell, step);
+    }
     return status;
 }
 

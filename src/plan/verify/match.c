@@ -120,12 +120,6 @@ static int list_messages(matching_t *m, int32_t rank)
     return MESHCOLL_OK;
 }
 
-/* Returns the k-th chunk of a range, for any k below run * nrun. */
-static uint32_t chunk_at(mc_range_t r, uint64_t k)
-{
-    return r.first + (uint32_t)(k / r.run) * r.stride + (uint32_t)(k % r.run);
-}
-
 /* One side of a message. */
 typedef struct {
     const mc_plan_t *plan;
@@ -142,7 +136,7 @@ static bool same_shape(mc_range_t a, mc_range_t b)
  * way, but not its segment; blocks of a segment are of one size, or empty. */
 static bool same_chunk(const side_t *a, const side_t *b, uint64_t k)
 {
-    const uint32_t x = chunk_at(a->range, k), y = chunk_at(b->range, k);
+    const uint32_t x = mc_range_chunk(a->range, k), y = mc_range_chunk(b->range, k);
     if (a->plan->collective != MESHCOLL_ALLTOALL)
         return x % a->plan->n_chunks == y % b->plan->n_chunks;
     return mc_plan_segment(a->plan, a->buffer, x) == mc_plan_segment(b->plan, b->buffer, y) &&
@@ -194,8 +188,8 @@ static int check_pair(const matching_t *m, uint32_t send, uint32_t recv, uint32_
     uint64_t k = 0;
     if (!same_chunks(&there, &here, &k))
         return mc_fail_step(to, at, "expects chunk %u, rank %d's step %u sends chunk %u",
-                            chunk_at(b, k) % to->n_chunks, m->match.rank[send],
-                            mc_match_index(&m->match, send), chunk_at(a, k) % to->n_chunks);
+                            mc_range_chunk(b, k) % to->n_chunks, m->match.rank[send],
+                            mc_match_index(&m->match, send), mc_range_chunk(a, k) % to->n_chunks);
     return MESHCOLL_OK;
 }
 

@@ -28,12 +28,6 @@ typedef enum {
     MC_IN_TURN_PER_RANK  /* all it sends, and all it receives */
 } mc_turn_t;
 
-/*
- * Calls `each` for the steps that wait for `step` directly. Both sides of a message are one step
- * here, the send: pass, and expect, sends and local steps only.
- */
-void mc_match_each_after(const mc_world_t *world, const mc_match_t *match, mc_turn_t turn,
-                         uint32_t step, void (*each)(void *context, uint32_t step), void *context);
 /* Writes sends and local steps to `order`, which has room for n_steps, in an order that all
  * constraints allow. ERR_PLAN names the steps of a cycle. */
 int mc_match_order(const mc_world_t *world, const mc_match_t *match, mc_turn_t turn,

@@ -42,8 +42,9 @@ static void each_successor(const mc_world_t *world, const mc_match_t *match, uin
         each(context, mover_of(world, match, match->first[rank] + plan->succ[e]));
 }
 
-void mc_match_each_after(const mc_world_t *world, const mc_match_t *match, mc_turn_t turn,
-                         uint32_t step, void (*each)(void *context, uint32_t step), void *context)
+/* Calls `each` for the steps that wait for `step` directly. Both sides of a message are one step here, the send. */
+static void each_after(const mc_world_t *world, const mc_match_t *match, mc_turn_t turn,
+                       uint32_t step, void (*each)(void *context, uint32_t step), void *context)
 {
     each_successor(world, match, step, each, context);
     const uint32_t recv = match->partner[step];
@@ -120,7 +121,7 @@ static int fail_circle(const mc_world_t *world, const mc_match_t *match, mc_turn
     for (uint32_t i = 0; i < match->n_steps; i++)
         if (waits[i] > 0 && !is_receive(world, match, i)) {
             s.self = at = i;
-            mc_match_each_after(world, match, turn, i, note_before, &s);
+            each_after(world, match, turn, i, note_before, &s);
         }
     for (uint32_t i = 0; i < match->n_steps;
          i++) /* after that many steps back it is on the cycle */
@@ -141,14 +142,14 @@ static int order_with(const mc_world_t *world, const mc_match_t *match, mc_turn_
     uint32_t movers = 0;
     for (uint32_t i = 0; i < match->n_steps; i++)
         if (!is_receive(world, match, i)) {
-            mc_match_each_after(world, match, turn, i, count_wait, q);
+            each_after(world, match, turn, i, count_wait, q);
             movers++;
         }
     for (uint32_t i = 0; i < match->n_steps; i++)
         if (q->waits[i] == 0 && !is_receive(world, match, i))
             q->order[q->n++] = i;
     for (uint32_t i = 0; i < q->n; i++)
-        mc_match_each_after(world, match, turn, q->order[i], release, q);
+        each_after(world, match, turn, q->order[i], release, q);
     return q->n == movers ? MESHCOLL_OK : fail_circle(world, match, turn, q->waits);
 }
 
@@ -188,7 +189,7 @@ static uint32_t time_in_order(const mc_world_t *world, const mc_match_t *match,
         const uint32_t step = order[i], recv = match->partner[step];
         const bool message = recv != MC_NO_STEP;
         timing_t t = {.time = time, .earliest = time[step] + (message ? 1 : 0)};
-        mc_match_each_after(world, match, MC_IN_TURN_PER_RANK, step, push_forward, &t);
+        each_after(world, match, MC_IN_TURN_PER_RANK, step, push_forward, &t);
         if (message)
             time[recv] = time[step];
         if (message && t.earliest > n_times)

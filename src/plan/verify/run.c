@@ -278,18 +278,17 @@ static int check_copy(const runs_t *r, uint32_t numbered)
     const mc_step_t *const s = &plan->step[step];
     const mc_buffer_t src = (mc_buffer_t)s->src, dst = (mc_buffer_t)s->dst;
     const bool halves = src == MC_SCRATCH && dst == MC_SCRATCH;
-    for (uint32_t i = 0; s->op == MC_OP_COPY && i < s->nrun; i++)
-        for (uint32_t j = 0; j < s->run; j++) {
-            const uint32_t from = s->first + i * s->stride + j, to = s->to + i * s->stride + j;
-            const mc_value_t value = mc_machine_value(r->machine, rank, src, from);
-            if (mc_plan_absent(plan, src, from) != mc_plan_absent(plan, dst, to))
-                return mc_fail_step(plan, step, "copies %s[%u] to %s[%u], of which one is empty",
-                                    mc_buffer_name(src), from, mc_buffer_name(dst), to);
-            if (!halves && value != MC_NOTHING &&
-                value == mc_machine_value(r->machine, rank, dst, to))
-                return mc_fail_step(plan, step, "writes to %s[%u] the value it already has",
-                                    mc_buffer_name(dst), to);
-        }
+    const mc_range_t src_range = mc_step_from(s), dst_range = mc_step_to(s);
+    for (uint32_t k = 0; s->op == MC_OP_COPY && k < mc_range_chunks(src_range); k++) {
+        const uint32_t from = mc_range_chunk(src_range, k), to = mc_range_chunk(dst_range, k);
+        const mc_value_t value = mc_machine_value(r->machine, rank, src, from);
+        if (mc_plan_absent(plan, src, from) != mc_plan_absent(plan, dst, to))
+            return mc_fail_step(plan, step, "copies %s[%u] to %s[%u], of which one is empty",
+                                mc_buffer_name(src), from, mc_buffer_name(dst), to);
+        if (!halves && value != MC_NOTHING && value == mc_machine_value(r->machine, rank, dst, to))
+            return mc_fail_step(plan, step, "writes to %s[%u] the value it already has",
+                                mc_buffer_name(dst), to);
+    }
     return MESHCOLL_OK;
 }
 

@@ -152,7 +152,8 @@ static int check_peers(const mc_plan_t *plan)
     return MESHCOLL_OK;
 }
 
-int mc_check_steps(const mc_plan_t *plan)
+/* Each step on its own: ops, buffers, ranges, peers. */
+static int check_steps(const mc_plan_t *plan)
 {
     int status = check_peers(plan);
     for (uint32_t i = 0; i < plan->n_steps && !status; i++)
@@ -179,7 +180,7 @@ int mc_verify_window(const mc_world_t *world, const mc_verify_options_t *options
     static const mc_verify_options_t usual = {.random_orders = 1, .seed = 1};
     int status = check_heads(world);
     for (int32_t r = 0; r < world->n_ranks && !status; r++)
-        status = mc_check_steps(world->plan[r]);
+        status = check_steps(world->plan[r]);
     if (!status)
         status = mc_check_dependencies(world);
     if (!status)

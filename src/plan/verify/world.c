@@ -383,15 +383,14 @@ static int run_step(mc_machine_t *m, int32_t rank, uint32_t step, const mc_value
 {
     const mc_step_t *const s = &m->plan[rank]->step[step];
     int status = MESHCOLL_OK;
-    for (uint32_t i = 0, at = 0; i < s->nrun; i++)
-        for (uint32_t j = 0; j < s->run && !status; j++, at++) {
-            const uint32_t offset = i * s->stride + j;
-            mc_value_t value = MC_NOTHING;
-            status = result_of(m, rank, step, s->first + offset, s->to + offset,
-                               message ? message[at] : MC_NOTHING, &value);
-            if (!status)
-                status = write_chunk(m, rank, step, s->dst, s->to + offset, value);
-        }
+    for (uint32_t k = 0; k < s->run * s->nrun && !status; k++) {
+        const uint32_t to = mc_range_chunk(mc_step_to(s), k);
+        mc_value_t value = MC_NOTHING;
+        status = result_of(m, rank, step, mc_range_chunk(mc_step_from(s), k), to,
+                           message ? message[k] : MC_NOTHING, &value);
+        if (!status)
+            status = write_chunk(m, rank, step, s->dst, to, value);
+    }
     return status;
 }
 
@@ -404,9 +403,8 @@ int mc_machine_send(mc_machine_t *m, int32_t rank, uint32_t step, mc_value_t *me
 {
     const mc_step_t *const s = &m->plan[rank]->step[step];
     int status = MESHCOLL_OK;
-    for (uint32_t i = 0, at = 0; i < s->nrun; i++)
-        for (uint32_t j = 0; j < s->run && !status; j++, at++)
-            status = read_chunk(m, rank, step, s->src, s->first + i * s->stride + j, &message[at]);
+    for (uint32_t k = 0; k < s->run * s->nrun && !status; k++)
+        status = read_chunk(m, rank, step, s->src, mc_range_chunk(mc_step_from(s), k), &message[k]);
     return status;
 }
 

@@ -146,11 +146,6 @@ const void *mc_transports_find(const char *packed, size_t bytes, int32_t dim)
     }
 }
 
-size_t mc_addresses_bytes(const mc_job_t *job)
-{
-    return mc_transports_bytes(job->connections.transport, job->mesh.ndims);
-}
-
 void mc_addresses_pack(const mc_job_t *job, char *at)
 {
     mc_transports_pack(job->connections.transport, job->mesh.ndims, at);
@@ -246,7 +241,9 @@ static uint64_t streaming(const mc_job_t *job)
 
 mc_addresses_summary_t mc_addresses_summary(const mc_job_t *job)
 {
-    return (mc_addresses_summary_t){.bytes = mc_addresses_bytes(job), .streams = streaming(job)};
+    return (mc_addresses_summary_t){
+        .bytes = mc_transports_bytes(job->connections.transport, job->mesh.ndims),
+        .streams = streaming(job)};
 }
 
 void mc_addresses_agree(mc_job_t *job, const mc_addresses_summary_t *all)

@@ -20,9 +20,7 @@ void mc_transports_pack(mc_transport_t *const *transport, int32_t n, char *at);
 /* The address of dimension `dim` in a rank's packed ones of `bytes` bytes; NULL: there is none. */
 const void *mc_transports_find(const char *packed, size_t bytes, int32_t dim);
 
-/* This rank's addresses by dimension, packed for others: their size, a multiple of 8 bytes, and the
- * copy. */
-size_t mc_addresses_bytes(const mc_job_t *job);
+/* Packs this rank's addresses by dimension for others. */
 void mc_addresses_pack(const mc_job_t *job, char *at);
 /* The most bytes of a rank's packed addresses, and the check of what ranks tell: ERR_TRANSPORT. */
 enum { MC_ADDRESSES_MOST = 1 << 20 };

@@ -16,7 +16,7 @@
 #include "runtime/connect/connections.h"
 #include "runtime/create/create.h"
 #include "runtime/jobs/jobs.h"
-#include "transport/shm/shm_probe.h"
+#include "transport/shm/shm_memory.h"
 
 struct mc_facts; /* what a rank tells in the first round */
 

@@ -1,5 +1,5 @@
 /* A mesh of the survivors of one that failed. */
-#include "job/monitor/survivors.h"
+#include "job/monitor/monitor.h"
 #include "runtime/create/create.h"
 #include "runtime/progress/callback.h"
 #include "runtime/progress/failure.h"

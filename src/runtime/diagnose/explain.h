@@ -87,8 +87,6 @@ static inline uint32_t mc_call_width(const mc_call_t *call)
 void mc_explain_phases(const mc_plan_t *plan, const mc_timeline_t *timeline, int32_t n_phases,
                        double *seconds);
 
-/* Writes the report; *text is the caller's to free. ERR_NO_MEMORY. */
-int mc_explain_text(const meshcoll_t *h, char **text);
 /* Prints rank 0's report to the destination MESHCOLL_EXPLAIN names; other ranks do nothing. */
 void mc_explain_print(const meshcoll_t *h);
 

@@ -114,26 +114,17 @@ static void print_next(const report_t *r, const mc_call_t *call, double seconds,
 
 static void print_chooser(const report_t *r, const mc_call_t *call)
 {
-    switch (call->chooser) {
-    case MC_BY_PLANNER:
-        fprintf(r->out, "  chosen by the planner, as the cheapest\n");
-        break;
-    case MC_BY_BARRIER:
-        fprintf(r->out, "  chosen by the planner, as the cheapest sum of one element\n");
-        break;
-    case MC_BY_CALL:
-        fprintf(r->out, "  forced by meshcoll_args_t.strategy\n");
-        break;
-    case MC_BY_MESH:
-        fprintf(r->out, "  forced by meshcoll_set_strategy\n");
-        break;
-    case MC_BY_ENVIRONMENT:
-        fprintf(r->out, "  forced by MESHCOLL_STRATEGY_");
+    static const char *const by[] = {
+        [MC_BY_PLANNER] = "chosen by the planner, as the cheapest",
+        [MC_BY_BARRIER] = "chosen by the planner, as the cheapest sum of one element",
+        [MC_BY_CALL] = "forced by meshcoll_args_t.strategy",
+        [MC_BY_MESH] = "forced by meshcoll_set_strategy",
+        [MC_BY_ENVIRONMENT] = "forced by MESHCOLL_STRATEGY_"};
+    fprintf(r->out, "  %s", by[call->chooser]);
+    if (call->chooser == MC_BY_ENVIRONMENT)
         for (const char *c = meshcoll_collective_name(call->collective); *c; c++)
             fputc(toupper((unsigned char)*c), r->out);
-        fputc('\n', r->out);
-        break;
-    }
+    fputc('\n', r->out);
 }
 
 static int print_why(const report_t *r, const mc_call_t *call, double seconds)
@@ -202,19 +193,13 @@ static const char *print_ratio(double ratio, char buffer[NUMBER])
 /* Adds a row's times, with "-" for a phase without work on this rank. */
 static void add_times(mc_table_t *table, double predicted, double measured)
 {
-    char number[NUMBER];
-    if (predicted > 0)
-        mc_table_add(table, "%s", mc_print_seconds(predicted, number, sizeof number));
-    else
-        mc_table_add(table, "-");
-    if (measured > 0)
-        mc_table_add(table, "%s", mc_print_seconds(measured, number, sizeof number));
-    else
-        mc_table_add(table, "-");
-    if (measured > 0 && predicted > 0)
-        mc_table_add(table, "%s", print_ratio(measured / predicted, number));
-    else
-        mc_table_add(table, "-");
+    char a[NUMBER], b[NUMBER], ratio[NUMBER];
+    const char *const cells[] = {
+        predicted > 0 ? mc_print_seconds(predicted, a, sizeof a) : "-",
+        measured > 0 ? mc_print_seconds(measured, b, sizeof b) : "-",
+        measured > 0 && predicted > 0 ? print_ratio(measured / predicted, ratio) : "-"};
+    for (size_t i = 0; i < MC_COUNT(cells); i++)
+        mc_table_add(table, "%s", cells[i]);
 }
 
 MC_APART static double predict_phase(const report_t *r, const mc_call_t *call, int32_t i)
@@ -234,8 +219,7 @@ static int32_t print_times(const report_t *r, const mc_call_t *call, double seco
     int32_t furthest = call->gpu.blocks ? -1 : 0;
     double most = -1;
     static const char *const head[] = {"phase", "predicted", "measured", "ratio"};
-    for (size_t i = 0; i < MC_COUNT(head); i++)
-        mc_table_add(&table, "%s", head[i]);
+    mc_table_add_row(&table, head);
     for (int32_t i = 0; i < call->strategy.n_phases; i++) {
         char name[MC_STRATEGY_TEXT];
         mc_text_t text = mc_text(name, sizeof name);
@@ -433,7 +417,7 @@ static int print_learned(const report_t *r)
     return MESHCOLL_OK;
 }
 
-int mc_explain_text(const meshcoll_t *h, char **text)
+static int write_report(const meshcoll_t *h, char **text)
 {
     char *written = NULL;
     size_t bytes = 0;
@@ -469,7 +453,7 @@ int meshcoll_explain(const meshcoll_t *mesh, char **text)
                        "meshcoll_explain: this mesh records nothing: set MESHCOLL_EXPLAIN=1, or "
                        "meshcoll_params_t.explain, before it is created");
     mc_lock(mesh);
-    const int status = mc_explain_text(mesh, text);
+    const int status = write_report(mesh, text);
     mc_unlock(mesh);
     return status;
 }
@@ -490,7 +474,7 @@ void mc_explain_print(const meshcoll_t *h)
     char *text = NULL;
     if (meshcoll_rank(h) != 0)
         return;
-    int status = mc_explain_text(h, &text);
+    int status = write_report(h, &text);
     if (!status && h->diagnosis->explain->path)
         status = write_file(h->diagnosis->explain->path, text);
     if (status)

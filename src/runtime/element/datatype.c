@@ -2,42 +2,37 @@
 
 #include <string.h>
 
-#define PAIR(name, value, index) \
-    {                            \
-#name, sizeof(struct {   \
-            value v;             \
-            index i;             \
-        })                       \
-    }
-
 /* clang-format off */
+#define PAIR(name, value, index, is_exact) {#name, sizeof(struct { value v; index i; }), is_exact}
+
 static const struct {
     const char *name;
     size_t size;
+    bool is_exact; /* sums of its values are the same in any order */
 } datatypes[MESHCOLL_DATATYPES] = {
     [MESHCOLL_FLOAT32] = {"float32", 4},
     [MESHCOLL_FLOAT64] = {"float64", 8},
-    [MESHCOLL_INT32] = {"int32", 4},
-    [MESHCOLL_INT64] = {"int64", 8},
-    [MESHCOLL_INT8] = {"int8", 1},
-    [MESHCOLL_INT16] = {"int16", 2},
-    [MESHCOLL_UINT8] = {"uint8", 1},
-    [MESHCOLL_UINT16] = {"uint16", 2},
-    [MESHCOLL_UINT32] = {"uint32", 4},
-    [MESHCOLL_UINT64] = {"uint64", 8},
+    [MESHCOLL_INT32] = {"int32", 4, true},
+    [MESHCOLL_INT64] = {"int64", 8, true},
+    [MESHCOLL_INT8] = {"int8", 1, true},
+    [MESHCOLL_INT16] = {"int16", 2, true},
+    [MESHCOLL_UINT8] = {"uint8", 1, true},
+    [MESHCOLL_UINT16] = {"uint16", 2, true},
+    [MESHCOLL_UINT32] = {"uint32", 4, true},
+    [MESHCOLL_UINT64] = {"uint64", 8, true},
     [MESHCOLL_FLOAT16] = {"float16", 2},
     [MESHCOLL_BFLOAT16] = {"bfloat16", 2},
     [MESHCOLL_FLOAT8_E4M3] = {"float8_e4m3", 1},
     [MESHCOLL_FLOAT8_E5M2] = {"float8_e5m2", 1},
     [MESHCOLL_COMPLEX64] = {"complex64", 8},
     [MESHCOLL_COMPLEX128] = {"complex128", 16},
-    [MESHCOLL_FLOAT32_INT32] = PAIR(float32_int32, float, int32_t),
-    [MESHCOLL_FLOAT64_INT32] = PAIR(float64_int32, double, int32_t),
-    [MESHCOLL_INT32_INT32] = PAIR(int32_int32, int32_t, int32_t),
-    [MESHCOLL_INT64_INT32] = PAIR(int64_int32, int64_t, int32_t),
-    [MESHCOLL_FLOAT64_INT64] = PAIR(float64_int64, double, int64_t),
-    [MESHCOLL_INT64_INT64] = PAIR(int64_int64, int64_t, int64_t),
-    [MESHCOLL_BOOL] = {"bool", 1},
+    [MESHCOLL_FLOAT32_INT32] = PAIR(float32_int32, float, int32_t, false),
+    [MESHCOLL_FLOAT64_INT32] = PAIR(float64_int32, double, int32_t, false),
+    [MESHCOLL_INT32_INT32] = PAIR(int32_int32, int32_t, int32_t, true),
+    [MESHCOLL_INT64_INT32] = PAIR(int64_int32, int64_t, int32_t, true),
+    [MESHCOLL_FLOAT64_INT64] = PAIR(float64_int64, double, int64_t, false),
+    [MESHCOLL_INT64_INT64] = PAIR(int64_int64, int64_t, int64_t, true),
+    [MESHCOLL_BOOL] = {"bool", 1, true},
 };
 
 static const size_t MOST_BYTES = (size_t)1 << 30;
@@ -161,23 +156,7 @@ bool mc_op_associates(meshcoll_op_t op, meshcoll_datatype_t datatype)
     mc_user_op_t user;
     if ((unsigned)op >= MESHCOLL_OPS && !(mc_user_op_find(op, &user) && user.is_premul))
         return false;
-    switch (datatype) {
-    case MESHCOLL_INT8:
-    case MESHCOLL_INT16:
-    case MESHCOLL_INT32:
-    case MESHCOLL_INT64:
-    case MESHCOLL_UINT8:
-    case MESHCOLL_UINT16:
-    case MESHCOLL_UINT32:
-    case MESHCOLL_UINT64:
-    case MESHCOLL_BOOL:
-    case MESHCOLL_INT32_INT32:
-    case MESHCOLL_INT64_INT32:
-    case MESHCOLL_INT64_INT64:
-        return true;
-    default:
-        return false;
-    }
+    return (unsigned)datatype < MESHCOLL_DATATYPES && datatypes[datatype].is_exact;
 }
 
 static int fail_combination(meshcoll_op_t op, meshcoll_datatype_t datatype)

@@ -11,7 +11,7 @@
 #include "runtime/handle/calibrated.h"
 #include "runtime/handle/run.h"
 #include "runtime/jobs/jobs.h"
-#include "runtime/message/talk.h"
+#include "runtime/message/messages.h"
 #include "runtime/progress/busy.h"
 #include "runtime/progress/callback.h"
 #include "runtime/progress/failure.h"

@@ -2,9 +2,7 @@
 #include "runtime/message/messages.h"
 
 #include "runtime/connect/connections.h"
-#include "runtime/message/receive.h"
-#include "runtime/message/send.h"
-#include "runtime/message/talk.h"
+#include "runtime/message/transfer.h"
 #include "runtime/progress/callback.h"
 #include "runtime/progress/failure.h"
 #include "runtime/progress/progress.h"

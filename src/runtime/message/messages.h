@@ -17,4 +17,13 @@ int mc_note_recv(meshcoll_t *h, int32_t rank, int32_t tag, void *note, size_t by
  * allowed. */
 void mc_note_drop(meshcoll_t *h, mc_transfer_t *transfer);
 
+/* Where the tagged messages of a family arrive, and their progress (talk.c). */
+
+/* Makes the messages of a handle, where it has none so far, and listens. */
+int mc_talk_open(meshcoll_t *h);
+/* Of a handle that is to be freed: nothing that arrives is passed on to it, now and later. */
+void mc_talk_leave(meshcoll_t *h);
+/* Of a job, once its transports are closed. */
+void mc_talk_free(mc_job_t *job);
+
 #endif

@@ -1,4 +1,4 @@
-#include "runtime/message/receive.h"
+#include "runtime/message/transfer.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "runtime/message/send.h"
+#include "runtime/message/transfer.h"
 
 #include <string.h>
 

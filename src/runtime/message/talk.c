@@ -1,8 +1,7 @@
-#include "runtime/message/talk.h"
+#include "runtime/message/messages.h"
 
 #include "runtime/connect/connections.h"
-#include "runtime/message/receive.h"
-#include "runtime/message/send.h"
+#include "runtime/message/transfer.h"
 #include "runtime/progress/failure.h"
 #include "runtime/progress/progress.h"
 

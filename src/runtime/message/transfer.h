@@ -217,4 +217,24 @@ static inline uint64_t mc_data_tag(const meshcoll_t *h, int32_t source, uint32_t
     return mc_tag_data(mc_job_rank(h, source), id) | mc_tag_context(h->context.number);
 }
 
+/* send.c: the sender's side. ------------------------------------------------------------------------ */
+
+/* Starts a send to another rank; its flow is set. */
+int mc_send_start(meshcoll_t *h, mc_transfer_t *t);
+/* A READY has arrived: sends the data that it asks for. */
+int mc_send_ready(meshcoll_t *h, mc_flow_t *flow, const mc_header_t *ready);
+/* Credits have arrived: announces the sends that waited for them. */
+int mc_send_credits(meshcoll_t *h, mc_flow_t *flow, uint32_t n);
+
+/* receive.c: matching, and credits. ------------------------------------------------------------------- */
+
+/* Starts a receive: matches it with the oldest message that fits, or posts it. */
+int mc_receive_start(meshcoll_t *h, mc_transfer_t *t);
+/* Completes a receive if nothing has matched it yet. */
+void mc_receive_cancel(meshcoll_t *h, mc_transfer_t *t);
+/* An announcement has arrived: matches it with the oldest receive that fits, or keeps it. */
+int mc_receive_arrival(meshcoll_t *h, mc_flow_t *flow, mc_arrival_t *a);
+/* Sends to this rank itself. */
+int mc_receive_own(meshcoll_t *h, mc_transfer_t *send);
+
 #endif

@@ -1,4 +1,4 @@
-#include "runtime/place/oversubscription.h"
+#include "runtime/place/places.h"
 
 #include "base/hash.h"
 #include "base/system/file.h"

@@ -7,10 +7,12 @@
 /* One line, whatever the user's own text holds. */
 static void print_error(const char *name)
 {
-    fprintf(stderr, "meshcoll%s%s: ", name ? " " : "", name ? name : "");
-    for (const char *c = meshcoll_last_error(); *c; c++)
-        fputc(iscntrl((unsigned char)*c) ? ' ' : *c, stderr);
-    fputc('\n', stderr);
+    char line[1024];
+    mc_text_t text = mc_text(line, sizeof line);
+    mc_text_add(&text, "meshcoll%s%s: %s", name ? " " : "", name ? name : "",
+                meshcoll_last_error());
+    mc_text_clean(line);
+    fprintf(stderr, "%s\n", line);
 }
 
 int mc_tool_exit(const char *name, int status)

@@ -1,6 +1,6 @@
 #include "tools/gpu/gpus.h"
 
-#include "tools/gpu/cuda_tool.h"
+#include "gpu/cuda/driver.h"
 #include "tools/gpu/nvml.h"
 
 #include <stdio.h>
@@ -17,24 +17,24 @@ static void tidy_pci(const char *given, char pci[MC_PCI_TEXT])
     snprintf(pci, MC_PCI_TEXT, "%04x:%02x:%02x.0", domain & 0xffffffu, bus & 0xffu, device & 0x1fu);
 }
 
-static int find_gpu(const mc_cuda_tool_t *tool, int32_t i, mc_gpu_seen_t *gpu)
+static int find_gpu(int32_t i, mc_gpu_seen_t *gpu)
 {
     mc_cu_device_t device;
     char pci[32];
     int status = mc_cuda_status(mc_cuda()->device_get(&device, i), "tell of a GPU");
     if (!status)
-        status = mc_cuda_status(tool->device_name(gpu->name, sizeof gpu->name, device),
+        status = mc_cuda_status(mc_cuda()->device_name(gpu->name, sizeof gpu->name, device),
                                 "tell a GPU's name");
     if (!status)
-        status =
-            mc_cuda_status(tool->device_pci(pci, sizeof pci, device), "tell a GPU's place on PCI");
+        status = mc_cuda_status(mc_cuda()->device_pci(pci, sizeof pci, device),
+                                "tell a GPU's place on PCI");
     if (!status)
         tidy_pci(pci, gpu->pci);
     gpu->node = -1;
     return status;
 }
 
-static void find_pair(const mc_cuda_tool_t *tool, int32_t from, int32_t to, mc_gpu_pair_t *pair)
+static void find_pair(int32_t from, int32_t to, mc_gpu_pair_t *pair)
 {
     mc_cu_device_t a, b;
     int can = 0, rank = -1, atomics = 0;
@@ -42,14 +42,14 @@ static void find_pair(const mc_cuda_tool_t *tool, int32_t from, int32_t to, mc_g
     if (from == to || mc_cuda()->device_get(&a, from) || mc_cuda()->device_get(&b, to) ||
         mc_cuda()->device_can_access(&can, a, b) || !can)
         return;
-    if (tool->device_p2p(&rank, MC_CU_P2P_RANK, a, b))
+    if (mc_cuda()->device_p2p(&rank, MC_CU_P2P_RANK, a, b))
         rank = -1;
-    if (tool->device_p2p(&atomics, MC_CU_P2P_ATOMICS, a, b))
+    if (mc_cuda()->device_p2p(&atomics, MC_CU_P2P_ATOMICS, a, b))
         atomics = 0;
     *pair = (mc_gpu_pair_t){.reach = MC_BY_PCIE, .rank = rank, .atomics = atomics};
 }
 
-static int find_all(const mc_cuda_tool_t *tool, mc_gpus_t *g)
+static int find_all(mc_gpus_t *g)
 {
     int n = 0;
     int status = mc_cuda_status(mc_cuda()->device_count(&n), "count its GPUs");
@@ -58,10 +58,10 @@ static int find_all(const mc_cuda_tool_t *tool, mc_gpus_t *g)
     g->found = n;
     g->n = n < MC_MOST_GPUS ? n : MC_MOST_GPUS;
     for (int32_t i = 0; i < g->n && !status; i++)
-        status = find_gpu(tool, i, &g->gpu[i]);
+        status = find_gpu(i, &g->gpu[i]);
     for (int32_t a = 0; a < g->n && !status; a++)
         for (int32_t b = 0; b < g->n; b++)
-            find_pair(tool, a, b, &g->pair[a][b]);
+            find_pair(a, b, &g->pair[a][b]);
     return status;
 }
 
@@ -133,7 +133,7 @@ static void mark_faster(mc_gpus_t *g)
                 g->pair[a][b].reach = MC_BY_NVLINK;
 }
 
-static void find_nvlinks(mc_gpus_t *g, const mc_cuda_tool_t *tool)
+static void find_nvlinks(mc_gpus_t *g)
 {
     mc_nvml_t nvml;
     int version = 0;
@@ -149,20 +149,26 @@ static void find_nvlinks(mc_gpus_t *g, const mc_cuda_tool_t *tool)
     } else {
         mark_faster(g);
     }
-    if (tool->version(&version))
+    if (mc_cuda()->version(&version))
         version = 0;
     snprintf(g->driver, sizeof g->driver, "%s%sCUDA %d.%d", driver, driver[0] ? ", " : "",
              version / 1000, version % 1000 / 10);
 }
 
+int mc_gpus_init(void)
+{
+    mc_cuda_open();
+    const int status = mc_cuda_check();
+    return status ? status : mc_cuda_status(mc_cuda()->init(0), "be initialised");
+}
+
 int mc_gpus_find(mc_gpus_t *gpus)
 {
-    const mc_cuda_tool_t *tool;
     memset(gpus, 0, sizeof *gpus);
-    int status = mc_cuda_init(&tool);
+    int status = mc_gpus_init();
     if (!status)
-        status = find_all(tool, gpus);
+        status = find_all(gpus);
     if (!status)
-        find_nvlinks(gpus, tool);
+        find_nvlinks(gpus);
     return status;
 }

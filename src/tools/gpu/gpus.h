@@ -66,7 +66,10 @@ typedef struct {
     mc_gpu_pair_t pair[MC_MOST_GPUS][MC_MOST_GPUS]; /* from, to */
 } mc_gpus_t;
 
-/* ERR_UNSUPPORTED, ERR_DEVICE: no GPU can be asked. Initialises the driver. */
+/* Opens libcuda and initialises it. ERR_UNSUPPORTED: there is no driver, or one that is too old; ERR_DEVICE: it finds no
+ * GPU, or fails. */
+int mc_gpus_init(void);
+/* The same errors. Initialises the driver. */
 int mc_gpus_find(mc_gpus_t *gpus);
 /* Adds cards and NUMA nodes; what hwloc does not know stays unknown. */
 void mc_gpus_find_cards(mc_gpus_t *gpus);

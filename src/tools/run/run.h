@@ -21,9 +21,6 @@ typedef struct {
     char line[4096];
 } mc_tagged_t;
 
-/* Reads what there is and writes whole lines; at the end of the stream also the last one. */
-void mc_tagged_read(mc_tagged_t *stream);
-
 typedef struct {
     pid_t pid;           /* 0: not started, or over */
     mc_tagged_t *stream; /* two, of stdout and stderr; NULL: the output is not tagged */

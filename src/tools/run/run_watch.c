@@ -49,7 +49,8 @@ static void write_lines(mc_tagged_t *s, bool all)
     s->n = left;
 }
 
-void mc_tagged_read(mc_tagged_t *stream)
+/* Reads what there is and writes whole lines; at the end of the stream also the last one. */
+static void read_stream(mc_tagged_t *stream)
 {
     const ssize_t n = read(stream->from, stream->line + stream->n, sizeof stream->line - stream->n);
     if (n < 0 && errno == EINTR)
@@ -164,7 +165,7 @@ static void step(watch_t *w, int signals, struct pollfd *p, mc_tagged_t **stream
     const int ready = poll(p, (nfds_t)n + 1, milliseconds_left(w));
     for (int32_t i = 0; ready > 0 && i < n; i++)
         if (p[1 + i].revents)
-            mc_tagged_read(stream[i]);
+            read_stream(stream[i]);
     if (ready > 0 && p[0].revents)
         read_signals(w, signals);
     if (w->kill_at > 0 && !w->killed && mc_now() >= w->kill_at) {
@@ -179,7 +180,7 @@ static void drain(const watch_t *w, struct pollfd *p, mc_tagged_t **stream)
     for (int32_t n; (n = poll_streams(w, p, stream)) > 0 && poll(p, (nfds_t)n, 0) > 0;)
         for (int32_t i = 0; i < n; i++)
             if (p[i].revents)
-                mc_tagged_read(stream[i]);
+                read_stream(stream[i]);
 }
 
 int mc_run_watch(const mc_run_t *run, mc_child_t *children, int signals)

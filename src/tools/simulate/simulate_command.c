@@ -102,7 +102,7 @@ static int read_late(const char *text, int32_t n)
     mc_word_t rank = mc_word_cut(&rest, ':');
     double number, seconds;
     if (!mc_read_number(&rank, &number) || rank.n > 0 || number >= n || number != (int32_t)number ||
-        !mc_read_seconds(rest, &seconds) || seconds > 1e6)
+        !mc_link_times.read(rest, &seconds) || seconds > 1e6)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                        "--late takes a rank below %d and its delay, as in 5:1ms; got '%s'", n,
                        text);

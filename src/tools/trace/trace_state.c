@@ -57,11 +57,10 @@ static void note_place(const run_t *run, int32_t rank, uint32_t step)
     const mc_step_t *const s = &plan->step[step];
     const uint32_t n = plan->n_chunks;
     const bool halves = plan->collective == MESHCOLL_ALLTOALL && !plan->depth;
-    for (uint32_t i = 0; halves && i < s->nrun; i++)
-        for (uint32_t j = 0; j < s->run; j++) {
-            const uint32_t to = s->to + i * s->stride + j;
-            run->aside[(size_t)rank * n + to % n] = to >= n;
-        }
+    for (uint32_t k = 0; halves && k < s->run * s->nrun; k++) {
+        const uint32_t to = mc_range_chunk(mc_step_to(s), k);
+        run->aside[(size_t)rank * n + to % n] = to >= n;
+    }
 }
 
 /* "a1a0": the chunk with each rank that contributed, in the order of the sum. */

@@ -1,8 +1,8 @@
 #include "tools/tune/tune_memory.h"
 
+#include "gpu/cuda/driver.h"
 #include "runtime/handle/request.h"
 #include "tools/common/tool.h"
-#include "tools/gpu/cuda_tool.h"
 #include "tools/gpu/gpus.h"
 
 #include <sched.h>
@@ -85,19 +85,18 @@ static int open_streams(void)
 
 int mc_tune_take_gpu(const mc_place_t *place, int32_t rank, char text[MC_TUNE_GPU_TEXT])
 {
-    const mc_cuda_tool_t *tool;
     mc_cu_context_t context;
     mc_cu_device_t device;
     int32_t number;
-    int status = mc_cuda_init(&tool);
+    int status = mc_gpus_init();
     if (!status)
         status = pick(place, rank, &number);
     if (!status)
         status = mc_cuda_status(mc_cuda()->device_get(&device, number), "tell of a GPU");
     if (!status)
-        status = mc_cuda_status(tool->context_retain(&context, device), "make a context");
+        status = mc_cuda_status(mc_cuda()->context_retain(&context, device), "make a context");
     if (!status)
-        status = mc_cuda_status(tool->context_set(context), "use its context");
+        status = mc_cuda_status(mc_cuda()->context_set(context), "use its context");
     if (!status)
         status = open_streams();
     if (!status)

@@ -5,6 +5,8 @@
 #include "plan/verify/verify.h"
 #include "tools/common/show.h"
 
+#include <stdatomic.h>
+
 /* Which strategies of a mesh. */
 typedef enum {
     MC_BREADTH_EVERY, /* every path with every algorithm in every phase */
@@ -71,19 +73,29 @@ typedef struct {
     int32_t root;
 } mc_verify_count_t;
 
+/* A strategy and a root of an item. */
 typedef struct {
-    mc_verify_count_t *count; /* by item */
-    bool failed;
-    char message[512]; /* what the verifier said */
-    mc_verify_item_t at;
-    mc_strategy_t strategy; /* of the failure */
+    size_t item;
+    mc_strategy_t strategy;
     int32_t root;
+} mc_verify_at_t;
+
+/* In memory that all processes share. */
+typedef struct {
+    atomic_size_t next;
+    atomic_bool failed;
+    atomic_flag failing;
+    atomic_ullong worlds;
+    char message[512]; /* what the verifier said */
+    mc_verify_at_t failure;
+    mc_verify_at_t current[MC_VERIFY_JOBS]; /* by process: reported if it crashes */
     double elapsed;
+    mc_verify_count_t count[]; /* by item */
 } mc_verify_result_t;
 
-/* Shares the items among processes. A world that fails is no error of this function. */
-int mc_verify_run(const mc_verify_job_t *job, mc_verify_result_t *result);
-void mc_verify_result_free(mc_verify_result_t *result);
+/* Shares the items among processes. A world that fails is no error of this function. The result stays until the
+ * process ends. */
+int mc_verify_run(const mc_verify_job_t *job, mc_verify_result_t **result);
 
 /* Prints what came out, `in_all` with a line for all collectives together. Returns the exit status
  * of the command, or an error. */

@@ -248,7 +248,7 @@ static int make_items(request_t *r)
 
 static int verify(request_t *r)
 {
-    mc_verify_result_t result;
+    mc_verify_result_t *result;
     int status = make_items(r);
     if (status)
         return status;
@@ -262,11 +262,7 @@ static int verify(request_t *r)
         .seconds = given.seconds,
         .options = {.random_orders = (uint32_t)given.orders, .seed = (uint64_t)given.seed}};
     status = mc_verify_run(&job, &result);
-    if (status)
-        return status;
-    status = mc_verify_report(&job, &result, !given.collective, given.json);
-    mc_verify_result_free(&result);
-    return status;
+    return status ? status : mc_verify_report(&job, result, !given.collective, given.json);
 }
 
 static int read_and_verify(request_t *r)

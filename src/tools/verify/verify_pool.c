@@ -4,54 +4,29 @@
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
-#include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The current item of a worker, reported if it crashes. */
-typedef struct {
-    size_t item;
-    mc_strategy_t strategy;
-    int32_t root;
-} current_t;
-
-/* In memory that all processes share; `count` follows. */
-typedef struct {
-    atomic_size_t next;
-    atomic_bool stop;
-    atomic_flag failing;
-    atomic_ullong worlds;
-    char message[512];
-    current_t failure;
-    current_t current[MC_VERIFY_JOBS]; /* by worker */
-    mc_verify_count_t count[];
-} shared_t;
-
 typedef struct {
     const mc_verify_job_t *job;
-    shared_t *shared;
-    current_t *current;
+    mc_verify_result_t *shared;
+    mc_verify_at_t *current;
     double deadline;
     uint32_t number; /* of the strategy, through the item */
     bool failed, late;
 } worker_t;
 
-static size_t shared_bytes(const mc_verify_job_t *job)
-{
-    return sizeof(shared_t) + job->n * sizeof(mc_verify_count_t);
-}
-
-static void report_failure(shared_t *shared, const current_t *current, const char *message)
+static void report_failure(mc_verify_result_t *shared, const mc_verify_at_t *current,
+                           const char *message)
 {
     if (atomic_flag_test_and_set(&shared->failing))
         return; /* another one was first */
     shared->failure = *current;
     snprintf(shared->message, sizeof shared->message, "%s", message);
-    atomic_store(&shared->stop, true);
+    atomic_store(&shared->failed, true);
 }
 
 static int verify_world(const mc_verify_job_t *job, const mc_mesh_t *mesh,
@@ -93,7 +68,7 @@ static bool verify_strategy(worker_t *w, const mc_strategy_t *strategy)
     w->current->strategy = *strategy;
     for (int32_t i = 0; i < n; i++) {
         w->late = mc_now() > w->deadline;
-        if (w->late || atomic_load(&w->shared->stop))
+        if (w->late || atomic_load(&w->shared->failed))
             return false;
         w->current->root = root[i];
         uint32_t in_flight;
@@ -129,21 +104,22 @@ static void verify_item(worker_t *w)
         verify_strategy(w, w->job->strategy);
     else
         status = mc_verify_each(item->collective, item->mesh, verify_both, w);
-    const bool whole = !w->failed && !w->late && !atomic_load(&w->shared->stop);
+    const bool whole = !w->failed && !w->late && !atomic_load(&w->shared->failed);
     if (status)
         report_failure(w->shared, w->current, meshcoll_last_error());
     w->shared->count[w->current->item].done = whole && !status;
 }
 
-static void work(const mc_verify_job_t *job, shared_t *shared, int32_t number, double deadline)
+static void work(const mc_verify_job_t *job, mc_verify_result_t *shared, int32_t number,
+                 double deadline)
 {
     worker_t w = {
         .job = job, .shared = shared, .current = &shared->current[number], .deadline = deadline};
-    while (!w.failed && !w.late && !atomic_load(&shared->stop)) {
+    while (!w.failed && !w.late && !atomic_load(&shared->failed)) {
         const size_t item = atomic_fetch_add(&shared->next, 1);
         if (item >= job->n)
             break;
-        *w.current = (current_t){.item = item};
+        *w.current = (mc_verify_at_t){.item = item};
         verify_item(&w);
     }
 }
@@ -151,7 +127,7 @@ static void work(const mc_verify_job_t *job, shared_t *shared, int32_t number, d
 /* Parent ----------------------------------------------------------------------------------------- */
 
 /* Items under way count for the strategies they have behind them. */
-static double part_done(const mc_verify_job_t *job, const shared_t *shared)
+static double part_done(const mc_verify_job_t *job, const mc_verify_result_t *shared)
 {
     double all = 0, done = 0;
     for (size_t i = 0; i < job->n; i++) {
@@ -164,7 +140,7 @@ static double part_done(const mc_verify_job_t *job, const shared_t *shared)
     return all > 0 ? done / all : 0;
 }
 
-static void print_progress(const mc_verify_job_t *job, shared_t *shared, double elapsed)
+static void print_progress(const mc_verify_job_t *job, mc_verify_result_t *shared, double elapsed)
 {
     enum { WIDTH = 30 };
     char bar[WIDTH + 1], count[MC_NUMBER_TEXT];
@@ -185,7 +161,7 @@ static void clear_progress(void)
 }
 
 /* A worker that dies leaves what it was at. */
-static void note_end(shared_t *shared, int32_t number, int how)
+static void note_end(mc_verify_result_t *shared, int32_t number, int how)
 {
     char message[128];
     if (WIFEXITED(how) && WEXITSTATUS(how) == 0)
@@ -210,8 +186,8 @@ static bool cut_short(const pid_t *pid, const bool *gone, int32_t n, double dead
     return true;
 }
 
-static void wait_for(const mc_verify_job_t *job, shared_t *shared, const pid_t *pid, int32_t n,
-                     double deadline)
+static void wait_for(const mc_verify_job_t *job, mc_verify_result_t *shared, const pid_t *pid,
+                     int32_t n, double deadline)
 {
     bool cut = false;
     const double start = mc_now();
@@ -237,7 +213,7 @@ static void wait_for(const mc_verify_job_t *job, shared_t *shared, const pid_t *
         clear_progress();
 }
 
-static int run_workers(const mc_verify_job_t *job, shared_t *shared, double deadline)
+static int run_workers(const mc_verify_job_t *job, mc_verify_result_t *shared, double deadline)
 {
     pid_t pid[MC_VERIFY_JOBS];
     int32_t n = 0;
@@ -258,43 +234,18 @@ static int run_workers(const mc_verify_job_t *job, shared_t *shared, double dead
     return MESHCOLL_OK;
 }
 
-static int take_result(const mc_verify_job_t *job, shared_t *shared, mc_verify_result_t *result)
-{
-    mc_verify_result_t r = {.count = calloc(job->n + 1, sizeof *r.count)};
-    if (!r.count)
-        return mc_fail_memory("the counts of a verification");
-    memcpy(r.count, shared->count, job->n * sizeof *r.count);
-    r.failed = atomic_load(&shared->stop);
-    if (r.failed) {
-        memcpy(r.message, shared->message, sizeof r.message);
-        r.at = job->item[shared->failure.item];
-        r.strategy = shared->failure.strategy;
-        r.root = shared->failure.root;
-    }
-    *result = r;
-    return MESHCOLL_OK;
-}
-
-int mc_verify_run(const mc_verify_job_t *job, mc_verify_result_t *result)
+int mc_verify_run(const mc_verify_job_t *job, mc_verify_result_t **result)
 {
     const double start = mc_now();
     const double deadline = job->seconds > 0 ? start + job->seconds : INFINITY;
-    shared_t *const shared =
-        mmap(NULL, shared_bytes(job), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    const size_t bytes = sizeof **result + job->n * sizeof(mc_verify_count_t);
+    mc_verify_result_t *const shared =
+        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED)
         return mc_fail_memory("the workers of a verification");
     atomic_flag_clear(&shared->failing);
-    int status = run_workers(job, shared, deadline);
-    if (!status)
-        status = take_result(job, shared, result);
-    munmap(shared, shared_bytes(job));
-    if (!status)
-        result->elapsed = mc_now() - start;
+    const int status = run_workers(job, shared, deadline);
+    shared->elapsed = mc_now() - start;
+    *result = shared;
     return status;
-}
-
-void mc_verify_result_free(mc_verify_result_t *result)
-{
-    free(result->count);
-    *result = (mc_verify_result_t){0};
 }

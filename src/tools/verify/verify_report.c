@@ -100,9 +100,10 @@ static const char *repeat_command(const mc_verify_item_t *item, const mc_strateg
     return buffer;
 }
 
-static const char *repeat_failure(const mc_verify_result_t *result)
+static const char *repeat_failure(const report_t *r)
 {
-    return repeat_command(&result->at, &result->strategy, result->root);
+    const mc_verify_at_t *const at = &r->result->failure;
+    return repeat_command(&r->job->item[at->item], &at->strategy, at->root);
 }
 
 static const char *repeat_most(sum_t sum)
@@ -110,11 +111,11 @@ static const char *repeat_most(sum_t sum)
     return repeat_command(sum.item, &sum.most->strategy, sum.most->root);
 }
 
-static void print_failure(const mc_verify_result_t *result)
+static void print_failure(const report_t *r)
 {
     fflush(stdout);
-    fprintf(stderr, "meshcoll verify: wrong: %s\nrepeat it with: %s\n", result->message,
-            repeat_failure(result));
+    fprintf(stderr, "meshcoll verify: wrong: %s\nrepeat it with: %s\n", r->result->message,
+            repeat_failure(r));
 }
 
 /* How many messages in flight the worlds need in program order, and which of several needs them. */
@@ -165,11 +166,11 @@ static json_t *json_sum(sum_t sum)
                      sum.most ? repeat_most(sum) : NULL);
 }
 
-static json_t *json_failure(const mc_verify_result_t *result)
+static json_t *json_failure(const report_t *r)
 {
-    if (!result->failed)
+    if (!r->result->failed)
         return json_null();
-    return json_pack("{s:s, s:s}", "message", result->message, "repeat", repeat_failure(result));
+    return json_pack("{s:s, s:s}", "message", r->result->message, "repeat", repeat_failure(r));
 }
 
 static int print_json(const report_t *r)
@@ -190,7 +191,7 @@ static int print_json(const report_t *r)
     const int printed = mc_json_print(
         json_pack("{s:s, s:o, s:o, s:f, s:b, s:o}", "command", "verify", "collectives", list,
                   "in_all", json_sum(total), "seconds", result->elapsed, "complete",
-                  exit == MC_EXIT_OK, "failure", json_failure(result)));
+                  exit == MC_EXIT_OK, "failure", json_failure(r)));
     return printed ? printed : exit;
 }
 
@@ -206,6 +207,6 @@ int mc_verify_report(const mc_verify_job_t *job, const mc_verify_result_t *resul
         return status;
     print_closing(&r, total);
     if (result->failed)
-        print_failure(result);
+        print_failure(&r);
     return exit_of(result, total);
 }

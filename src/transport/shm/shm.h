@@ -2,8 +2,8 @@
  * Messages between the ranks of one machine. Small ones travel in slots of shared memory, in the
  * same cache lines as their flag; longer ones piece by piece through the pages of several slots.
  * The receiver reads large ones from the sender's memory (process_vm_readv), and the sender may
- * help (shm_share.h); where the kernel does not permit that, they travel in pieces too. A message
- * to several ranks goes through a board (shm_board.h). A receive that reduces works on the message
+ * help (shm_link.h); where the kernel does not permit that, they travel in pieces too. A message
+ * to several ranks goes through a board (shm_link.h). A receive that reduces works on the message
  * piece by piece, in the slot, page, board or read buffer.
  */
 #ifndef MC_TRANSPORT_SHM_H

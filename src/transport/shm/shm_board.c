@@ -1,4 +1,4 @@
-#include "transport/shm/shm_board.h"
+#include "transport/shm/shm_link.h"
 
 #include "transport/shm/bytes/shm_read.h"
 

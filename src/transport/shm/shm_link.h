@@ -3,9 +3,75 @@
 #define MC_TRANSPORT_SHM_LINK_H
 
 #include "transport/shm/bytes/shm_read.h"
-#include "transport/shm/shm_board.h"
 #include "transport/shm/shm_memory.h"
-#include "transport/shm/shm_share.h"
+#include "transport/transport.h"
+
+/*
+ * Both ends move a large message if both have time: the receiver reads it from the front, and the
+ * sender, which would only wait, writes it from the back. Each claims half of what is left, so that
+ * both finish together.
+ */
+
+/* Sender: the message whose receiver has requested help. */
+typedef struct {
+    mc_io_t *io;         /* NULL: none */
+    uint64_t to, number; /* where to write in the receiver's memory; number of the sharing */
+} mc_shm_helped_t;
+
+/* Is sharing faster than reading alone? `oversubscribed`: ranks share cores. */
+bool mc_shm_can_share(size_t bytes, bool oversubscribed);
+
+/* Receiver, on its channel to the sender; a channel shares one message at a time. Returns the
+ * number of the sharing. */
+uint64_t mc_shm_share_begin(mc_shm_share_t *share);
+/* Claims the next bytes of a message of `bytes`, at most `most`. 0: all are claimed. */
+size_t mc_shm_share_front(mc_shm_share_t *share, size_t bytes, size_t most);
+/* The receiver stops: claims all that is left, so that the sender starts no further write.
+ * Returns the bytes that the sender has claimed. */
+size_t mc_shm_share_stop(mc_shm_share_t *share, size_t bytes);
+/* Once all is claimed: has the sender written its `rest` bytes? REFUSED: it cannot write and
+ * stops. */
+typedef enum { MC_SHM_SHARE_OPEN, MC_SHM_SHARE_DONE, MC_SHM_SHARE_REFUSED } mc_shm_rest_t;
+mc_shm_rest_t mc_shm_share_rest(const mc_shm_share_t *share, size_t rest);
+/* Tells valgrind, where it runs, that the bytes of the receive that are not done are written: it does not see
+ * what another process writes. */
+void mc_shm_share_note(const mc_io_t *io);
+
+/* Sender: claims and writes the next bytes; returns the number of events. At the end
+ * `helped->io` is NULL. */
+uint32_t mc_shm_share_help(mc_shm_share_t *share, pid_t pid, mc_shm_helped_t *helped,
+                           mc_shm_piece_t *piece);
+
+/*
+ * A message to several ranks is written once, to a board in the sender's segment, and all receivers
+ * read it there. It uses the board only if all of it has room at once, so the sender never waits
+ * for a reader.
+ */
+
+/* The sender's bookkeeping of its board. */
+typedef struct {
+    size_t room;             /* bytes of the board */
+    size_t at[MC_SHM_POSTS]; /* offsets of the posts in use */
+    uint32_t first, n;       /* posts in use, the oldest first; numbers are modulo MC_SHM_POSTS */
+    size_t end;              /* end of the newest */
+    uint32_t readers;        /* readers of the newest while it is unwritten; 0: it is written */
+    uint32_t more;           /* sends of it that are still to start */
+    mc_message_t message;    /* the newest */
+    mc_io_queue_t waiting;   /* sends that complete when it is written */
+} mc_shm_poster_t;
+
+/* Finds room for the message on the board: that of the newest post, if this is another send of
+ * it, or a new one. false: there is none, or it need not go there. */
+bool mc_shm_post(mc_shm_poster_t *p, mc_shm_board_t *board, const mc_message_t *m);
+/* Fills in the words of one reader's slot. */
+void mc_shm_post_told(const mc_shm_poster_t *p, uint64_t word[3]);
+/* Writes the newest post, if unwritten. Returns the number of events. */
+uint32_t mc_shm_post_write(mc_shm_poster_t *p, mc_shm_board_t *board);
+
+/* Consumes what is there of the post that `io` refers to; returns whether that completes it. */
+bool mc_shm_post_read(mc_shm_board_t *board, mc_io_t *io);
+/* The reader gives up the rest of the post. */
+void mc_shm_post_leave(mc_shm_board_t *board, const mc_io_t *io);
 
 /* An unexpected message: it arrived before its receive was posted. */
 typedef struct mc_shm_early {
@@ -186,6 +252,7 @@ void mc_shm_publish(mc_shm_link_t *link, mc_shm_slot_t *slot);
  * shm_failure.c: a rank whose mesh failed sets a flag and the reason in its segment before its caller may change the
  * buffers of messages it has offered. A reader checks the flag after it has read such a message, as with a sequence lock.
  */
+
 /* To call after a message was read from its sender's memory. OK: it was intact. */
 int mc_shm_check_sender(const mc_shm_link_t *link);
 

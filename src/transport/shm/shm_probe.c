@@ -1,4 +1,4 @@
-#include "transport/shm/shm_probe.h"
+#include "transport/shm/shm_memory.h"
 
 #include "base/system/descriptor.h"
 

@@ -1,4 +1,4 @@
-#include "transport/shm/shm_share.h"
+#include "transport/shm/shm_link.h"
 
 #if defined(__has_include)
 #if __has_include(<valgrind/memcheck.h>)

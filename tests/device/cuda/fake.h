@@ -110,7 +110,6 @@ FAKE_API mc_cu_result_t cuGraphDestroy(fake_graph_t graph);
 #define FAKE_DECLARE(member, symbol, parameters) FAKE_API mc_cu_result_t symbol parameters;
 #include "gpu/cuda/functions.h"
 MC_CUDA_FUNCTIONS(FAKE_DECLARE)
-MC_CUDA_TOOL_FUNCTIONS(FAKE_DECLARE)
 MC_CUDA_DIRECT_FUNCTIONS(FAKE_DECLARE)
 MC_CUDA_STREAM_FUNCTIONS(FAKE_DECLARE)
 #undef FAKE_DECLARE

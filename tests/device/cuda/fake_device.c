@@ -3,7 +3,7 @@
 
 #include "host_walk.h"
 
-#include "gpu/program/find_body.h"
+#include "gpu/program/program.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -35,7 +35,6 @@ typedef CUstreamBatchMemOpParams mc_cu_memory_op_t;
     _Static_assert(__builtin_types_compatible_p(mc_cu_result_t parameters, __typeof__(symbol)), \
                    #symbol " has other parameters in cuda.h");
 MC_CUDA_FUNCTIONS(SAME)
-MC_CUDA_TOOL_FUNCTIONS(SAME)
 GPU_FUNCTIONS(SAME) /* and of the benchmarks */
 MC_CUDA_STREAM_FUNCTIONS(SAME)
 MC_CUDA_DIRECT_FUNCTIONS(SAME)

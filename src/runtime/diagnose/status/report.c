@@ -1,4 +1,4 @@
-#include "runtime/diagnose/status/report.h"
+#include "runtime/diagnose/status/ask.h"
 
 #include "base/table.h"
 #include "runtime/diagnose/waits/verdict.h"
@@ -35,8 +35,7 @@ static int print_table(const mc_status_t *s, FILE *out)
 {
     static const char *const head[] = {"rank", "process", "host", "place", "state"};
     mc_table_t table = mc_table("rrlll");
-    for (size_t i = 0; i < MC_COUNT(head); i++)
-        mc_table_add(&table, "%s", head[i]);
+    mc_table_add_row(&table, head);
     for (int32_t r = 0; r < s->n; r++) {
         const mc_waits_t *const w = &s->rank[r].waits;
         mc_table_add(&table, "%" PRId32, r);

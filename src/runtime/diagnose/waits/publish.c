@@ -64,12 +64,12 @@ void mc_waits_join(const meshcoll_t *h)
     pthread_mutex_unlock(&p->lock);
 }
 
-/* Removes the entries that do not stay. */
-static void remove_entries(published_t *p)
+/* Removes the entries of a request, or of all where it is NULL, that do not stay. */
+static void remove_entries(published_t *p, const meshcoll_request_t *of)
 {
     int32_t n = 0;
     for (int32_t i = 0; i < p->n; i++)
-        if (p->entry[i].stays)
+        if (p->entry[i].stays || (of && p->entry[i].of != of))
             p->entry[n++] = p->entry[i];
     p->n = n;
 }
@@ -123,7 +123,7 @@ void mc_waits_publish(const mc_job_t *job, int32_t n, int64_t now)
 {
     published_t *const p = job->waits;
     pthread_mutex_lock(&p->lock);
-    remove_entries(p);
+    remove_entries(p, NULL);
     p->looked = now;
     p->n_more = n;
     for (const meshcoll_request_t *r = mc_request_in_flight(job->requests.running.first);
@@ -169,12 +169,8 @@ void mc_waits_break(const mc_job_t *job)
 void mc_waits_forget(const meshcoll_request_t *ended)
 {
     published_t *const p = ended->mesh->job->waits;
-    int32_t n = 0;
     pthread_mutex_lock(&p->lock);
-    for (int32_t i = 0; i < p->n; i++)
-        if (p->entry[i].stays || p->entry[i].of != ended)
-            p->entry[n++] = p->entry[i];
-    p->n = n;
+    remove_entries(p, ended);
     pthread_mutex_unlock(&p->lock);
 }
 
