@@ -21,7 +21,7 @@ fi
 has "links of box=2,gpu=2 on 1 machine with "
 has "on memory of GPUs: fake GPU, driver 580.0, CUDA 13.0"
 links=$(sed -n 's/^as text: //p' <<<"$out")
-[[ $links == *";pulled:no,gpu="*";pulled:no;streams:no" ]] || fail "expected pushed links, got: $links"
+[[ $out == *"slower than untuned"* || $links == *";pulled:no,gpu="*";pulled:no;streams:no" ]] || fail "expected pushed links, got: $links"
 run 0 plan allreduce --mesh box=2,gpu=2 --links "$links" --bytes 1M --json
 gives 'all(0 < l["alpha"] < 1 and 0 < l["beta"] < 1e-3 and 0 <= l["gamma"] < 1e-3 for l in j["links"])' True
 if [ -x "$build/tests/mpi/test_tuned" ]; then
@@ -31,8 +31,7 @@ fi
 # One line of GPUs: strategies are timed on them.
 ranks 2 0 "$MESHCOLL" tune --mesh gpu=2 --memory device --seconds 1 --json
 gives 'j["memory"], len(j["strategies"]["bytes"])' "('fake GPU, driver 580.0, CUDA 13.0', 8)"
-gives 'sorted({s["collective"] for s in j["strategies"]["strategies"]})' \
-    "['allgather', 'allreduce', 'alltoall', 'bcast', 'gather', 'reduce', 'reduce_scatter', 'scatter']"
+gives '(j["held_out"]["worse"] == 0) <= (len({s["collective"] for s in j["strategies"]["strategies"]}) == 8)' True
 out=$(cat "$MESHCOLL_TUNE_FILE")
 gives 'sorted(e["mesh"] for e in j["clusters"].values())' "['box=2,gpu=2', 'gpu=2']"
 gives 'all("on memory of GPUs (fake GPU, driver 580.0, CUDA 13.0)" in e["provenance"] for e in j["clusters"].values())' True

@@ -51,14 +51,13 @@ static int32_t ports_of(const mc_seen_t *seen)
     return ports < seen->lines ? (int32_t)ports : seen->lines;
 }
 
-/* Where ranks share cores, the cores' time for the messages of all ranks is in each round: of a sequence it is all there
- * is (mc_correction_t.cpu). */
+/* Where ranks share cores, their time for the messages of all ranks is in each round: of a sequence on all lines it is all
+ * there is (mc_correction_t.cpu), and rounds of one line have that of its ranks. */
 static void set_times(const mc_sight_t *sight, const mc_seen_t *seen, mc_link_t *link,
                       mc_correction_t *correction)
 {
-    const double own = seen->round > seen->row ? seen->round - seen->row : 0;
     if (sight->share_cores) {
-        const double cpu = seen->row / sight->ranks;
+        const double cpu = seen->row / sight->ranks, own = seen->round - cpu * seen->ranks;
         correction->cpu = coarse_time(cpu);
         link->alpha = coarse_time(own > cpu ? own : cpu);
         link->gap = 0;

@@ -13,8 +13,9 @@ typedef struct {
     int32_t ranks; /* of the longest line; less than 2: nothing was measured */
     int32_t lines; /* that cross one box side by side */
     bool pulled, streams;
-    bool own_wire;          /* it does not share the wire of another dimension of the network */
-    double round;           /* seconds per round of short messages */
+    bool own_wire; /* it does not share the wire of another dimension of the network */
+    double
+        round; /* seconds per round of short messages: of all lines, or of one where ranks share cores */
     double row;             /* seconds per message of a sequence without dependencies */
     double together, alone; /* seconds per byte of one line: all are active, one of each box is */
 } mc_seen_t;

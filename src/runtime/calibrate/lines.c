@@ -36,6 +36,19 @@ bool mc_line_is_first(const mc_mesh_t *mesh, int32_t dim, int32_t rank)
     return (mesh->ragged && dim != MC_RAGGED_BOX) || place_inside(mesh, dim, rank) == 0;
 }
 
+bool mc_line_is_alone(const mc_mesh_t *mesh, int32_t dim, int32_t rank)
+{
+    const mc_boxes_t *const boxes = mesh->ragged;
+    int32_t box = 0;
+    if (boxes && dim != MC_RAGGED_BOX) {
+        while (boxes->first[box + 1] - boxes->first[box] < boxes->most)
+            box++;
+        return rank >= boxes->first[box] && rank < boxes->first[box + 1];
+    }
+    const int32_t outer = mc_mesh_stride(mesh, dim) * mesh->dim[dim].extent;
+    return mc_line_is_first(mesh, dim, rank) && mc_mesh_place(mesh, rank) < outer;
+}
+
 /* Of a box of its own size, all ranks. */
 static int32_t find_box(const mc_mesh_t *mesh, int32_t rank, int32_t *member)
 {

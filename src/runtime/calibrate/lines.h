@@ -19,5 +19,7 @@ int32_t mc_line_longest(const mc_mesh_t *mesh, int32_t dim);
 int32_t mc_line_count(const mc_mesh_t *mesh, int32_t dim);
 /* Is this rank's line the one of its box that runs if one does? */
 bool mc_line_is_first(const mc_mesh_t *mesh, int32_t dim, int32_t rank);
+/* The one of the mesh? It is as long as any. */
+bool mc_line_is_alone(const mc_mesh_t *mesh, int32_t dim, int32_t rank);
 
 #endif

@@ -23,8 +23,11 @@ enum {
     MOST_MEMORY = 1 << 20, /* what a cache holds */
     SUM_BYTES = 64 << 10,
     MOST_REPEATS = 64,
-    FIRST_RUNS = 4 /* one connects */
+    FIRST_RUNS = 2 /* one connects */
 };
+
+/* Of the time: after it the first runs of what is left count, so that all dimensions are measured. */
+static const double kept_share = 0.6;
 
 typedef enum { SHORT, ROW, QUARTER, LONG, SUMMING, REQUESTS } request_t;
 typedef enum { S_SHORT, S_ROW, S_QUARTER, S_LONG, S_ALONE, SERIES } series_t;
@@ -33,7 +36,7 @@ static const request_t request_of_series[SERIES] = {SHORT, ROW, QUARTER, LONG, L
 /* One dimension, and this rank's line along it. */
 typedef struct {
     int32_t dim, ranks, lines;
-    bool first, pulled, streams;
+    bool first, alone, pulled, streams;
     bool known;       /* its sizes were found in time */
     meshcoll_t *line; /* NULL: it has none */
     size_t bytes;     /* of the long message */
@@ -49,6 +52,7 @@ typedef struct {
     float *sums;
     double began, seconds, now; /* `now`: since it began, on the slowest rank, the same on all */
     int32_t n_dims, rounds;
+    bool share_cores; /* on some machine */
     dim_t *dim[MC_MAX_DIMS];
     mc_series_t sum, runs;
 } measuring_t;
@@ -60,13 +64,18 @@ static void *host_vector(size_t bytes)
     return calloc(1, bytes);
 }
 
-static int host_run(meshcoll_request_t *request)
+static int host_run(meshcoll_request_t *request, int32_t times)
 {
-    const int status = meshcoll_start(request);
-    return status ? status : meshcoll_wait(request);
+    int status = MESHCOLL_OK;
+    for (int32_t i = 0; i < times && !status; i++) {
+        status = meshcoll_start(request);
+        if (!status)
+            status = meshcoll_wait(request);
+    }
+    return status;
 }
 
-const mc_vectors_t mc_host_vectors = {host_vector, free, host_run};
+const mc_vectors_t mc_host_vectors = {host_vector, free, host_run, false};
 
 /* Batches ---------------------------------------------------------------------------------------- */
 
@@ -106,10 +115,11 @@ static int batch(measuring_t *m, meshcoll_request_t *const *request, int32_t n, 
     mc_series_t *const runs = &m->runs;
     int status = MESHCOLL_OK;
     runs->n = 0;
-    for (int32_t i = 0; i < repeats && n > 0 && !status; i++) {
+    const int32_t times = m->vectors->queued && n == 1 ? repeats : 1;
+    for (int32_t i = 0; i < repeats && n > 0 && !status; i += times) {
         const double begin = mc_now();
-        status = n == 1 ? m->vectors->run(*request) : run_both(request);
-        mc_series_keep(runs, mc_now() - begin);
+        status = n == 1 ? m->vectors->run(*request, times) : run_both(request);
+        mc_series_keep(runs, (mc_now() - begin) / times);
     }
     return status ? status : settle(m, mc_series_quantile(runs, 0.25), seconds);
 }
@@ -117,7 +127,8 @@ static int batch(measuring_t *m, meshcoll_request_t *const *request, int32_t n, 
 static int batch_of(measuring_t *m, const dim_t *d, series_t s, int32_t repeats, double *seconds)
 {
     meshcoll_request_t *const request = d->request[request_of_series[s]];
-    return batch(m, &request, request && (s != S_ALONE || d->first), repeats, seconds);
+    const bool waits = (s == S_ALONE && !d->first) || (s == S_SHORT && m->share_cores && !d->alone);
+    return batch(m, &request, request && !waits, repeats, seconds);
 }
 
 static bool is_run(const dim_t *d, series_t s)
@@ -184,7 +195,7 @@ static int find_short(measuring_t *m, dim_t *d, double enough)
 /* Messages grow until they take `enough` seconds. */
 static int find_long(measuring_t *m, dim_t *d, double enough)
 {
-    const bool cached = d->pulled && m->vectors == &mc_host_vectors;
+    const bool cached = d->pulled && !m->vectors->queued;
     const size_t most = (size_t)(cached ? MOST_MEMORY : MOST_BYTES) / (size_t)d->ranks;
     double once = 0;
     int status = MESHCOLL_OK;
@@ -209,7 +220,7 @@ static int find_long(measuring_t *m, dim_t *d, double enough)
     return status;
 }
 
-/* And times all once; without time for that the first runs count. */
+/* And times all once, if there is time for that. */
 static int find_sizes(measuring_t *m, dim_t *d, double seconds)
 {
     const double enough = seconds / 20;
@@ -218,7 +229,7 @@ static int find_sizes(measuring_t *m, dim_t *d, double seconds)
         return status;
     status = find_long(m, d, enough);
     for (int s = 0; s < SERIES && !status; s++) {
-        if (!is_late(m) && is_run(d, (series_t)s))
+        if (m->now < kept_share * m->seconds && is_run(d, (series_t)s))
             status = keep(m, d, (series_t)s);
         else if (d->cold[s] > 0)
             mc_series_keep(&d->series[s], d->cold[s]);
@@ -259,7 +270,7 @@ static int sum_on_device(measuring_t *m, double *seconds)
 static int keep_sum(measuring_t *m)
 {
     double most = 0;
-    const int status = m->vectors == &mc_host_vectors ? settle(m, sum_seconds(m), &most)
+    const int status = !m->vectors->queued            ? settle(m, sum_seconds(m), &most)
                        : m->dim[m->n_dims - 1]->known ? sum_on_device(m, &most)
                                                       : MESHCOLL_OK;
     if (!status)
@@ -373,11 +384,10 @@ static mc_seen_t seen_of(const measuring_t *m, const dim_t *d)
 /* Rank 0's, which all take. */
 static int see(measuring_t *m, mc_sight_t *sight)
 {
-    double most = 0;
-    int status = settle(m, m->mesh->job->oversubscribed, &most); /* on some machine */
+    int status = MESHCOLL_OK;
     mc_sight_t own = {.gamma = mc_series_median(&m->sum) / SUM_BYTES,
                       .ranks = m->mesh->mesh.size,
-                      .share_cores = most > 0,
+                      .share_cores = m->share_cores,
                       .rounds = m->rounds};
     for (int32_t i = 0; i < m->n_dims; i++)
         if (m->dim[i]->known)
@@ -405,6 +415,7 @@ static int open_dim(measuring_t *m, int32_t dim)
     d->ranks = mc_line_longest(mesh, dim);
     d->lines = mc_line_count(mesh, dim);
     d->first = mc_line_is_first(mesh, dim, m->mesh->rank);
+    d->alone = mc_line_is_alone(mesh, dim, m->mesh->rank);
     d->pulled = mc_tls_is_memory(m->mesh->job->connections.tls[dim]);
     d->streams = t && t->streams;
     return mc_line_open(m->mesh, dim, &d->line);
@@ -443,13 +454,14 @@ static int measure(measuring_t *m)
 {
     dim_t *const last = m->n_dims > 0 ? m->dim[m->n_dims - 1] : NULL;
     /* memory takes a tenth of what a wire takes, whose shapers and buffers let short bursts pass faster */
-    double parts = 0;
-    int status = MESHCOLL_OK;
+    double parts = 0, most = 0;
+    int status = settle(m, m->mesh->job->oversubscribed, &most);
+    m->share_cores = most > 0;
     for (int32_t i = 0; i < m->n_dims; i++)
         parts += m->dim[i]->pulled ? 0.1 : 1;
     for (int32_t i = 0; i < m->n_dims && !status && !is_late(m); i++)
         status = find_sizes(m, m->dim[i], m->seconds * (m->dim[i]->pulled ? 0.1 : 1) / parts);
-    if (!status && last && last->known && m->vectors != &mc_host_vectors)
+    if (!status && last && last->known && m->vectors->queued)
         status = make_request(m, last, SUMMING, last->bytes, 1);
     return status || !last ? status : run_rounds(m);
 }

@@ -14,7 +14,8 @@
 typedef struct {
     void *(*vector)(size_t bytes); /* zeroed; NULL: there is none */
     void (*free)(void *vector);
-    int (*run)(meshcoll_request_t *request); /* once, and waits */
+    int (*run)(meshcoll_request_t *request, int32_t times); /* one after the other, and waits */
+    bool queued; /* the runs of a GPU are, and so are timed together */
 } mc_vectors_t;
 extern const mc_vectors_t mc_host_vectors;
 

@@ -34,8 +34,3 @@ mc_estimate_t mc_series_estimate(const mc_series_t *s)
     const double spread = mc_series_quantile(s, 0.75) - mc_series_quantile(s, 0.25);
     return (mc_estimate_t){mc_series_quantile(s, 0.5), 0.93 * spread / sqrt(s->n), s->n};
 }
-
-bool mc_estimate_is_sure(const mc_estimate_t *estimate)
-{
-    return estimate->n >= MC_LEAST_ROUNDS && estimate->value > 2 * estimate->error;
-}

@@ -2,7 +2,6 @@
 #ifndef MC_CALIBRATE_SERIES_H
 #define MC_CALIBRATE_SERIES_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 enum { MC_MOST_ROUNDS = 1000 };
@@ -26,8 +25,5 @@ typedef struct {
     int32_t n;
 } mc_estimate_t;
 mc_estimate_t mc_series_estimate(const mc_series_t *s);
-/* Is the number above twice its error, in at least MC_LEAST_ROUNDS rounds? */
-enum { MC_LEAST_ROUNDS = 4 };
-bool mc_estimate_is_sure(const mc_estimate_t *estimate);
 
 #endif

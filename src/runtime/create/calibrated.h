@@ -23,7 +23,7 @@ int mc_calibrated_use(mc_settings_t *settings, const mc_place_t *place, int32_t 
 /* Collective, when the job's first mesh is complete: measures its links where it has none, and lets later meshes of the
  * job have them, and later jobs. */
 int mc_calibrate(mc_making_t *making);
-/* The links of a further mesh of the job: by the names of its dimensions, those of the job. */
-void mc_calibrated_share(meshcoll_t *mesh);
+/* The links of a further mesh of the job: by the names of its dimensions, those of the job. ERR_NO_MEMORY. */
+int mc_calibrated_share(meshcoll_t *mesh);
 
 #endif

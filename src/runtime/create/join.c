@@ -86,9 +86,8 @@ static int open_handle(const mc_making_t *m, mc_job_t *job, meshcoll_t **handle)
         free(job_rank);
         return status;
     }
-    if (!m->settings.links)
-        mc_calibrated_share(h);
-    return mc_ranks_set(h, job_rank);
+    status = mc_ranks_set(h, job_rank);
+    return status || m->settings.links ? status : mc_calibrated_share(h);
 }
 
 /* Agreement ---------------------------------------------------------------------------------------- */

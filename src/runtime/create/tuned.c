@@ -251,11 +251,11 @@ static json_t *entry_new(const mc_cluster_t *c, const mc_tuned_t *tuned)
     char mesh[MC_MESH_TEXT], transports[MC_MAX_DIMS * (MC_DIM_NAME + MC_TLS_TEXT)];
     mc_text_t transports_text = mc_text(transports, sizeof transports);
     mc_cluster_print_transports(c, &transports_text);
-    return json_pack("{s:s, s:s, s:i, s:i, s:s, s:i, s:s, s:s, s:s, s:s, s:s*}", "links",
-                     tuned->links, "mesh", mc_mesh_text(&c->mesh, mesh), "ranks", (int)c->mesh.size,
-                     "machines", (int)c->machines, "cpu", c->cpu, "cores", (int)c->cores,
-                     "transports", transports, "date", tuned->date, "command", tuned->command,
-                     "provenance", tuned->provenance, "corrections", tuned->corrections);
+    return json_pack("{s:s, s:s, s:i, s:i, s:s, s:i, s:s, s:s, s:s, s:s}", "links", tuned->links,
+                     "mesh", mc_mesh_text(&c->mesh, mesh), "ranks", (int)c->mesh.size, "machines",
+                     (int)c->machines, "cpu", c->cpu, "cores", (int)c->cores, "transports",
+                     transports, "date", tuned->date, "command", tuned->command, "provenance",
+                     tuned->provenance);
 }
 
 static int put_entry(json_t *root, const mc_cluster_t *cluster, const mc_tuned_t *tuned)

@@ -47,7 +47,6 @@ int mc_tuned_parse(const char *path, const char *text, size_t bytes, const mc_cl
 typedef struct {
     const char *links; /* as mc_links_print writes them */
     const char *date, *command, *provenance;
-    const char *corrections; /* what was measured beside the links, with errors; NULL: none */
 } mc_tuned_t;
 
 /* Replaces this cluster's entry and keeps all others, including those that other processes write

@@ -11,49 +11,20 @@
 
 /* The cluster ------------------------------------------------------------------------------------ */
 
-mc_mesh_t mc_tune_grid(const mc_mesh_t *mesh)
+meshcoll_t *mc_tune_open(const mc_cluster_t *c, const mc_ranks_t *ranks, const mc_links_t *links)
 {
-    mc_mesh_t grid = *mesh;
-    if (mesh->ragged) {
-        grid.ragged = NULL;
-        grid.ndims = MC_RAGGED_FOLD;
-        grid.size = mesh->dim[MC_RAGGED_BOX].extent * mesh->dim[MC_RAGGED_GPU].extent;
-    }
-    return grid;
-}
-
-/* Do all of these transports use the memory of one machine, so that the receiver copies? */
-static bool is_shared_memory(const char *tls)
-{
-    static const char *const memory[] = {"self", "sm",   "shm",   "mm",     "posix",   "sysv",
-                                         "cma",  "knem", "xpmem", "memory", "shm:copy"};
-    for (const char *at = tls; *at;) {
-        const size_t n = strcspn(at, ",");
-        size_t i = 0;
-        while (i < MC_COUNT(memory) && (strlen(memory[i]) != n || strncmp(at, memory[i], n) != 0))
-            i++;
-        if (i == MC_COUNT(memory))
-            return false;
-        at += at[n] ? n + 1 : n;
-    }
-    return true;
-}
-
-bool mc_tune_is_pulled(const mc_cluster_t *cluster, int32_t dim)
-{
-    return is_shared_memory(cluster->tls[dim]);
-}
-
-meshcoll_t *mc_tune_open(const mc_cluster_t *c, const mc_ranks_t *ranks)
-{
+    static char given[MC_LINKS_TEXT];
     char mesh[MC_MESH_TEXT], transports[MC_MAX_DIMS * (MC_DIM_NAME + MC_TLS_TEXT)];
-    mc_text_t transports_text = mc_text(transports, sizeof transports);
+    mc_text_t transports_text = mc_text(transports, sizeof transports),
+              given_text = mc_text(given, sizeof given);
     meshcoll_t *whole = NULL;
+    if (links)
+        mc_links_print(links, &c->mesh, &given_text);
     mc_cluster_print_transports(c, &transports_text);
-    /* links given by name: the file of tuned links, which is about to be written, is not read */
+    /* given by name: the file of tuned links, which is about to be written, is not read */
     const meshcoll_params_t params = {.size = sizeof params,
                                       .mesh = mc_mesh_text(&c->mesh, mesh),
-                                      .links = mc_cluster_presets[0].name,
+                                      .links = links ? given : mc_cluster_presets[0].name,
                                       .transports = transports};
     const mc_creation_t creation = {
         .oob = ranks->oob,

@@ -26,8 +26,6 @@ static const char examples[] = "  meshcoll run -n 4 meshcoll tune\n"
                                "island=2,gpu=4 --memory device --file gpus.json\n"
                                "  MESHCOLL_TUNE_FILE=links.json srun -n 16 ./program\n";
 
-enum { MC_CORRECTIONS_TEXT = 128 * MC_MAX_DIMS };
-
 /* What rank 0 reads from the command line, sent to all ranks. */
 typedef struct {
     int32_t exit; /* not 0: there is nothing to measure */
@@ -119,14 +117,6 @@ static const char *links_text(const setup_t *s, const mc_links_t *links)
     return buffer;
 }
 
-static const char *corrections_text(const setup_t *s, const mc_tuning_t *tuning)
-{
-    static char buffer[MC_CORRECTIONS_TEXT];
-    mc_text_t text = mc_text(buffer, sizeof buffer);
-    mc_tune_print_corrections(&s->cluster.mesh, tuning, &text);
-    return buffer;
-}
-
 static const char *cluster_text(const setup_t *s)
 {
     static char buffer[MC_CLUSTER_TEXT + MC_MAX_DIMS * MC_TLS_TEXT];
@@ -147,38 +137,37 @@ static int keep(const request_t *r, const setup_t *s, const mc_tuning_t *tuning,
         "measured with meshcoll %s%s%s%s: collectives, all ranks at work, medians of %d "
         "round%s in %.0f s",
         meshcoll_version(), r->gpu[0] ? " on memory of GPUs (" : "", r->gpu, r->gpu[0] ? ")" : "",
-        tuning->rounds, tuning->rounds == 1 ? "" : "s", tuning->seconds);
+        tuning->sight.rounds, tuning->sight.rounds == 1 ? "" : "s", tuning->seconds);
     const mc_tuned_t tuned = {.links = links_text(s, links),
                               .date = date,
                               .command = r->command,
-                              .provenance = provenance,
-                              .corrections = corrections_text(s, tuning)};
+                              .provenance = provenance};
     return mc_tuned_write(r->path, &s->cluster, &tuned);
+}
+
+static void print_proof(const mc_tuning_t *t)
+{
+    if (t->worse)
+        printf("slower than untuned at sizes held out, in %d of %d that differ: the links are as "
+               "creation calibrates them\n",
+               t->worse, t->compared);
+    else if (t->compared)
+        printf("not slower than untuned at sizes held out, in %d that differ\n", t->compared);
 }
 
 static int print_table(const request_t *r, const setup_t *s, const mc_tuning_t *tuning,
                        const mc_links_t *links)
 {
-    const char *const corrections = corrections_text(s, tuning);
     printf("links of %s\n", cluster_text(s));
     if (r->gpu[0])
         printf("on memory of GPUs: %s\n", r->gpu);
     printf("\n");
     const int status = mc_show_links(&s->cluster.mesh, links);
-    printf("\nmedians of %d round%s in %.1f s, %s at work\n", tuning->rounds,
-           tuning->rounds == 1 ? "" : "s", tuning->seconds,
-           s->cluster.mesh.ragged ? "ranks at fold 0 and those of the fullest box by turns"
-                                  : "all ranks");
-    if (corrections[0])
-        printf("corrections, with standard errors: %s\n", corrections);
+    printf("\nmedians of %d round%s in %.1f s, all ranks at work\n", tuning->sight.rounds,
+           tuning->sight.rounds == 1 ? "" : "s", tuning->seconds);
+    print_proof(tuning);
     printf("as text: %s\n", links_text(s, links));
     return status;
-}
-
-static json_t *json_estimate(const mc_estimate_t *estimate)
-{
-    return json_pack("{s:f, s:f, s:i, s:b}", "value", estimate->value, "error", estimate->error,
-                     "rounds", (int)estimate->n, "written", (int)mc_estimate_is_sure(estimate));
 }
 
 static int print_json(const request_t *r, const setup_t *s, const mc_tuning_t *tuning,
@@ -187,28 +176,29 @@ static int print_json(const request_t *r, const setup_t *s, const mc_tuning_t *t
     const mc_mesh_t *const mesh = &s->cluster.mesh;
     json_t *const measured = json_array();
     for (int32_t d = 0; d < mesh->ndims; d++) {
-        const mc_seen_t *const seen = &tuning->dim[d];
-        if (mesh->dim[d].extent > 1)
-            json_array_append_new(
-                measured, json_pack("{s:s, s:i, s:f, s:f, s:f, s:f, s:I, s:o}", "dim",
-                                    mesh->dim[d].name, "lines", (int)seen->lines, "alpha",
-                                    seen->alpha, "row", seen->row, "beta_together", seen->together,
-                                    "beta_alone", seen->alone, "message_bytes",
-                                    (json_int_t)seen->bytes, "cpu", json_estimate(&seen->cpu)));
+        const mc_seen_t *const seen = &tuning->sight.dim[d];
+        if (seen->ranks > 1)
+            json_array_append_new(measured,
+                                  json_pack("{s:s, s:i, s:f, s:f, s:f, s:f}", "dim",
+                                            mesh->dim[d].name, "lines", (int)seen->lines, "round",
+                                            seen->round, "row", seen->row, "beta_together",
+                                            seen->together, "beta_alone", seen->alone));
     }
     return mc_json_print(json_pack(
-        "{s:s, s:s, s:o, s:s, s:s, s:s, s:o, s:o, s:o, s:i, s:f}", "command", "tune", "file",
-        r->path, "mesh", mc_json_mesh(mesh), "memory", r->gpu[0] ? r->gpu : "host", "cluster",
-        cluster_text(s), "links_text", links_text(s, links), "links", mc_json_links(mesh, links),
-        "strategies", mc_json_measured(mc_links_measured(links)), "measured", measured, "rounds",
-        (int)tuning->rounds, "seconds", tuning->seconds));
+        "{s:s, s:s, s:o, s:s, s:s, s:s, s:o, s:o, s:o, s:{s:i, s:i}, s:i, s:f}", "command", "tune",
+        "file", r->path, "mesh", mc_json_mesh(mesh), "memory", r->gpu[0] ? r->gpu : "host",
+        "cluster", cluster_text(s), "links_text", links_text(s, links), "links",
+        mc_json_links(mesh, links), "strategies", mc_json_measured(mc_links_measured(links)),
+        "measured", measured, "held_out", "differ", (int)tuning->compared, "worse",
+        (int)tuning->worse, "rounds", (int)tuning->sight.rounds, "seconds", tuning->seconds));
 }
 
 /* The results are printed even if they cannot be stored. */
 static int report(const request_t *r, const setup_t *s, const mc_tuning_t *tuning)
 {
-    mc_links_t links;
-    int status = mc_tune_links(&s->cluster, tuning, &links);
+    mc_links_t links = tuning->links;
+    links.measured = tuning->measured.n_rows ? &tuning->measured : NULL;
+    int status = mc_links_check(&links, &s->cluster.mesh);
     if (!status)
         status = (r->json ? print_json : print_table)(r, s, tuning, &links);
     if (status)
@@ -297,8 +287,7 @@ static int tune(int argc, char **argv, const mc_ranks_t *ranks)
     if (s.exit)
         return s.exit;
     mc_tune_check(share_mesh(oob, &s.cluster.mesh), "the mesh");
-    (s.cluster.mesh.ragged ? mc_tune_measure_ragged : mc_tune_measure)(&s.cluster, ranks, s.seconds,
-                                                                       &tuning);
+    mc_tune_measure(&s.cluster, ranks, s.seconds, &tuning);
     int exit = MC_EXIT_OK;
     if (oob->rank == 0)
         exit = mc_tool_exit(mc_tune_command.name, report(&r, &s, &tuning));

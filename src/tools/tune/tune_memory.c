@@ -162,17 +162,3 @@ void mc_tune_run(meshcoll_request_t *request, int32_t times)
     if (gpu.on)
         await(request->mesh, 0);
 }
-
-void mc_tune_run_both(meshcoll_request_t *const request[2])
-{
-    for (int i = 0; i < 2; i++)
-        mc_tune_check(gpu.on ? meshcoll_enqueue_request(request[i], gpu.stream[i])
-                             : meshcoll_start(request[i]),
-                      "a start");
-    for (int i = 0; i < 2; i++) {
-        if (gpu.on)
-            await(request[i]->mesh, i);
-        else
-            mc_tune_check(meshcoll_wait(request[i]), "a message");
-    }
-}

@@ -30,7 +30,5 @@ void mc_tune_vector_free(void *vector);
 
 /* Runs a request so many times, one after the other, and waits. */
 void mc_tune_run(meshcoll_request_t *request, int32_t times);
-/* Runs two at once. */
-void mc_tune_run_both(meshcoll_request_t *const request[2]);
 
 #endif

@@ -1,4 +1,4 @@
-#include "tools/tune/tune_tuner.h"
+#include "tools/tune/tune.h"
 
 #include "compose/strategy/paths.h"
 
@@ -84,7 +84,7 @@ static void find_repeats(const mc_tune_table_t *t, cell_t *cell)
     for (int run = 0; run < RUNS && once < least_seconds; run++) {
         cell->series = (mc_series_t){.repeats = 1};
         mc_batch_anew(t->whole, cell->request, &cell->used, &cell->series);
-        once = cell->series.time[0];
+        once = mc_series_median(&cell->series);
         cell->once = run == 0 || once < cell->once ? once : cell->once;
     }
     const double repeats = least_seconds / once;
@@ -256,7 +256,7 @@ int mc_tune_table_open(const mc_cluster_t *cluster, meshcoll_t *whole, mc_tune_t
 {
     const int32_t line = line_of(&cluster->mesh);
     *table = NULL;
-    if (line < 0 || !mc_tune_is_pulled(cluster, line))
+    if (line < 0 || !mc_tls_is_memory(cluster->tls[line]))
         return MESHCOLL_OK;
     mc_tune_table_t *const t = mc_tune_allocate(sizeof *t);
     const size_t bytes = LAST_BYTES + (size_t)cluster->mesh.size * sizeof(float);
@@ -352,11 +352,22 @@ static bool has_row(const mc_measured_t *measured, const row_t *row)
     return false;
 }
 
+/* To three digits, the precision of a measurement, in the unit in which it is printed. */
+static double rounded(double seconds)
+{
+    char text[32];
+    double unit = 1;
+    while (unit < 1e12 && seconds * unit < 1)
+        unit *= 1e3;
+    mc_number_print(text, sizeof text, "%.3g", seconds * unit);
+    return mc_number_read(text, NULL) / unit;
+}
+
 static int write_row(const mc_tune_table_t *t, const row_t *row, mc_measured_t *measured)
 {
     double seconds[N_SIZES];
     for (int32_t i = 0; i < t->n_sizes; i++)
-        seconds[i] = mc_tune_rounded(mc_series_median(&row->cell[i].series));
+        seconds[i] = rounded(mc_series_median(&row->cell[i].series));
     return mc_measured_add(measured, row->collective, row->strategy, seconds);
 }
 
