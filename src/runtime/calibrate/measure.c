@@ -23,11 +23,8 @@ enum {
     MOST_MEMORY = 1 << 20, /* what a cache holds */
     SUM_BYTES = 64 << 10,
     MOST_REPEATS = 64,
-    FIRST_RUNS = 2 /* one connects */
+    FIRST_RUNS = 4 /* one connects */
 };
-
-/* Of the time: after it the first runs of what is left count, so that all dimensions are measured. */
-static const double kept_share = 0.6;
 
 typedef enum { SHORT, ROW, QUARTER, LONG, SUMMING, REQUESTS } request_t;
 typedef enum { S_SHORT, S_ROW, S_QUARTER, S_LONG, S_ALONE, SERIES } series_t;
@@ -41,7 +38,6 @@ typedef struct {
     meshcoll_t *line; /* NULL: it has none */
     size_t bytes;     /* of the long message */
     meshcoll_request_t *request[REQUESTS];
-    double cold[SERIES]; /* of first runs; 0: there was none */
     mc_series_t series[SERIES], both;
 } dim_t;
 
@@ -184,11 +180,9 @@ static int find_short(measuring_t *m, dim_t *d, double enough)
     if (!status)
         status = batch_of(m, d, S_SHORT, FIRST_RUNS, &once);
     d->series[S_SHORT].repeats = repeats_for(once, enough);
-    d->cold[S_SHORT] = once;
     if (!status)
         status = batch_of(m, d, S_ROW, FIRST_RUNS, &once);
     d->series[S_ROW].repeats = repeats_for(once, enough);
-    d->cold[S_ROW] = once;
     return status;
 }
 
@@ -208,7 +202,6 @@ static int find_long(measuring_t *m, dim_t *d, double enough)
         d->request[QUARTER] = d->request[LONG];
         d->request[LONG] = NULL;
         d->series[S_QUARTER].repeats = repeats_for(once, enough / GROWTH);
-        d->cold[S_QUARTER] = once;
         d->bytes *= GROWTH;
         if (!status)
             status = make_request(m, d, LONG, d->bytes, 1);
@@ -216,25 +209,20 @@ static int find_long(measuring_t *m, dim_t *d, double enough)
             status = batch_of(m, d, S_LONG, 1, &once);
     } while (!status && !is_late(m) && once < enough && d->bytes * GROWTH <= most);
     d->series[S_LONG].repeats = d->series[S_ALONE].repeats = repeats_for(once, enough);
-    d->cold[S_LONG] = once;
     return status;
 }
 
-/* And times all once, if there is time for that. */
+/* And times all once: first runs connect and find cold caches, and do not count. */
 static int find_sizes(measuring_t *m, dim_t *d, double seconds)
 {
     const double enough = seconds / 20;
     int status = find_short(m, d, enough);
-    if (status || is_late(m))
-        return status;
-    status = find_long(m, d, enough);
-    for (int s = 0; s < SERIES && !status; s++) {
-        if (m->now < kept_share * m->seconds && is_run(d, (series_t)s))
+    if (!status && !is_late(m))
+        status = find_long(m, d, enough);
+    for (int s = 0; s < SERIES && !status && !is_late(m); s++)
+        if (is_run(d, (series_t)s))
             status = keep(m, d, (series_t)s);
-        else if (d->cold[s] > 0)
-            mc_series_keep(&d->series[s], d->cold[s]);
-    }
-    d->known = !status;
+    d->known = !status && d->series[S_LONG].n > 0;
     return status;
 }
 
