@@ -107,15 +107,12 @@ MESHCOLL_API const char *meshcoll_last_error(void);
 /** For libraries on top: records `sentence` as this thread's last failure and returns `status`. */
 MESHCOLL_API int meshcoll_fail(int status, const char *sentence);
 
-/** @name Version of these headers
- * MESHCOLL_VERSION_CODE is major * 10000 + minor * 100 + patch. CMakeLists.txt reads the numbers here.
- * @{ */
-#define MESHCOLL_VERSION_MAJOR 0
-#define MESHCOLL_VERSION_MINOR 1
-#define MESHCOLL_VERSION_PATCH 0
+#define MESHCOLL_VERSION_MAJOR 0 /**< of these headers; CMakeLists.txt reads the numbers here */
+#define MESHCOLL_VERSION_MINOR 1 /**< of these headers */
+#define MESHCOLL_VERSION_PATCH 0 /**< of these headers */
+/** The version of these headers as one number that rises: 10000 * major + 100 * minor + patch. */
 #define MESHCOLL_VERSION_CODE \
     (MESHCOLL_VERSION_MAJOR * 10000 + MESHCOLL_VERSION_MINOR * 100 + MESHCOLL_VERSION_PATCH)
-/** @} */
 
 /** The library's version, "major.minor.patch": a static string. */
 MESHCOLL_API const char *meshcoll_version(void);
