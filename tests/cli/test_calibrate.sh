@@ -62,6 +62,18 @@ created XDG_CACHE_HOME=/proc/none
 created -u HOME XDG_CACHE_HOME=
 [[ $links == *calibrated* ]] || fail "without a home: $links"
 
+# A time that is too short, three times: the next job does without, one that is told for how long does not.
+rm -rf "$XDG_CACHE_HOME"
+for n in 1 2 3; do
+    created MESHCOLL_CALIBRATE=0.0000001
+    [ "$(sed -n 3p "$(kept)" | tr -cd '?' | wc -c)" -eq $n ] || fail "try $n: $(cat "$(kept)")"
+done
+(unset MESHCOLL_CALIBRATE && created && [ "$links" = "the preset generic, which is the default" ]) ||
+    fail "three jobs had too little time, and another one measured"
+created
+[[ $links == *calibrated* ]] || fail "told for how long: $links"
+file=$(kept)
+
 # What wins over them, and off.
 created MESHCOLL_CALIBRATE=off
 [ "$links" = "the preset generic, which is the default" ] || fail "off: $links"

@@ -112,6 +112,26 @@ static bool is_right(const char *links, const mc_mesh_t *mesh)
     return plain;
 }
 
+/* Kept in place of links: a mark for each job that the default time did not suffice for. After so many, jobs do without
+ * calibration, unless they are told for how long. */
+static const char tried[] = "???";
+enum { MOST_TRIED = sizeof tried - 1 };
+
+static size_t times_tried(const char *kept)
+{
+    const size_t n = kept ? strspn(kept, "?") : 0;
+    return n > 0 && !kept[n] ? n : 0;
+}
+
+static void count_try(const char *key)
+{
+    char *const kept = mc_kept_read(MC_KEPT_LINKS, key);
+    const size_t n = times_tried(kept) + 1;
+    free(kept);
+    if (n <= MOST_TRIED)
+        (void)mc_kept_write(MC_KEPT_LINKS, key, tried + MOST_TRIED - n);
+}
+
 int mc_calibrated_use(mc_settings_t *settings, const mc_place_t *place, int32_t size,
                       const char *devices, char **key)
 {
@@ -121,7 +141,9 @@ int mc_calibrated_use(mc_settings_t *settings, const mc_place_t *place, int32_t 
         return MESHCOLL_OK;
     *key = key_of(&cluster, devices);
     char *const links = *key ? mc_kept_read(MC_KEPT_LINKS, *key) : NULL;
-    if (links && is_right(links, &cluster.mesh))
+    if (times_tried(links) >= MOST_TRIED && !settings->calibrate)
+        settings->calibrate = "off";
+    else if (links && is_right(links, &cluster.mesh))
         status = mc_settings_set_links(settings, links, MC_CALIBRATED_FROM);
     free(links);
     return status;
@@ -178,8 +200,11 @@ int mc_calibrate(mc_making_t *m)
     int status = mc_measure(h, seconds, &mc_host_vectors, &sight);
     if (status)
         return status;
-    if (!is_whole(&sight, &h->mesh))
-        return MESHCOLL_OK; /* the time was too short */
+    if (!is_whole(&sight, &h->mesh)) { /* the time was too short */
+        if (m->key)
+            count_try(m->key);
+        return MESHCOLL_OK;
+    }
     mc_sight_links(&sight, &h->links);
     mc_text_t printed = mc_text(text, sizeof text);
     mc_links_print(&h->links, &h->mesh, &printed);
