@@ -102,7 +102,8 @@ int mc_call_start(meshcoll_t *h, const mc_call_args_t *asked, meshcoll_request_t
         status = h->hooks->compare(r, &call, asked->number.check);
     else
         mc_lead_call(h, mc_lead_bytes(h, a), r);
-    if (mc_adapt_is_due(h, r->head.number))
+    /* not at one of no elements, which never comes here where it blocks or is of a group */
+    if (a->count > 0 && mc_adapt_is_due(h, r->head.number))
         mc_adapt_look(h, r->head.number);
     if (!status && !r->head.why)
         status =
