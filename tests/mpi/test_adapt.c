@@ -5,6 +5,9 @@
  *                        ranks, are compared. Ranks make one call in different ways.
  *     test_adapt clock   the same with a clock of one rank that runs fast, back, and in jumps
  *     test_adapt ahead   nonblocking calls of one rank far ahead of the others, who wait for a message behind them
+ *     test_adapt freed   the same with sums of the user's own, that are freed while their calls run
+ *     test_adapt empty   calls of no elements, which some ranks begin and others make blocking, where looks are due
+ *     test_adapt forced  nonblocking calls of one rank far ahead, which forces a strategy behind them
  *     test_adapt bits    1,000 sums of the same numbers on each of two meshes have the same bits
  *     test_adapt learns  the candidates take turns, and then one is used
  */
@@ -210,6 +213,88 @@ static void run_ahead(meshcoll_t *mesh)
     }
 }
 
+static void add(void *context, void *dst, const void *a, const void *b, size_t count,
+                meshcoll_datatype_t datatype)
+{
+    (void)context, (void)datatype;
+    for (size_t i = 0; i < count; i++)
+        ((int32_t *)dst)[i] = ((const int32_t *)a)[i] + ((const int32_t *)b)[i];
+}
+
+/* Rank 0 begins sums that the others make, blocking, behind its message: `prepare` and `leave` before and after each. Most are of
+ * one size, that learns; then they are of a new one each time. */
+static void run_far_ahead(meshcoll_t *mesh, meshcoll_op_t (*prepare)(meshcoll_t *, int),
+                          void (*leave)(meshcoll_op_t))
+{
+    enum { AHEAD = 150, SAME = 100, LENGTH = AHEAD };
+    static meshcoll_request_t *request[AHEAD];
+    static int32_t vector[AHEAD][LENGTH];
+    int32_t go = 0;
+    for (int round = 0; round < 4; round++) {
+        if (rank > 0)
+            MPI_Recv(&go, 1, MPI_INT, 0, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        for (int i = 0; i < AHEAD; i++) {
+            const meshcoll_op_t op = prepare(mesh, i);
+            const size_t count = i < SAME ? 1 : (size_t)i;
+            vector[i][0] = vector[i][count - 1] = i + rank;
+            const int status =
+                rank > 0 ? meshcoll_allreduce(mesh, vector[i], vector[i], count, MESHCOLL_INT32, op)
+                         : meshcoll_iallreduce(mesh, vector[i], vector[i], count, MESHCOLL_INT32,
+                                               op, &request[i]);
+            check(status == MESHCOLL_OK, "a sum begins");
+            leave(op);
+        }
+        for (int r = 1; r < size && rank == 0; r++)
+            MPI_Send(&round, 1, MPI_INT, r, 5, MPI_COMM_WORLD);
+        for (int i = 0; i < AHEAD; i++) {
+            check(rank > 0 || meshcoll_wait(request[i]) == MESHCOLL_OK, "wait");
+            check(vector[i][i < SAME ? 0 : i - 1] == size * i + size * (size - 1) / 2, "a sum");
+        }
+    }
+}
+
+static meshcoll_op_t make_op(meshcoll_t *mesh, int call)
+{
+    meshcoll_op_t op;
+    (void)mesh;
+    check(meshcoll_op_create(add, call % 2, NULL, &op) == MESHCOLL_OK, "an operation");
+    return op;
+}
+
+static void free_op(meshcoll_op_t op)
+{
+    check(meshcoll_op_free(op) == MESHCOLL_OK, "an operation is freed");
+}
+
+/* The last one is forced: those before may still be deferred. */
+static meshcoll_op_t force_last(meshcoll_t *mesh, int call)
+{
+    const bool last = call == 149;
+    if (call == 0 || last)
+        check(meshcoll_set_strategy(mesh, MESHCOLL_ALLREDUCE,
+                                    last ? "allreduce:ring(gpu)" : NULL) == MESHCOLL_OK,
+              "a strategy is forced");
+    return MESHCOLL_SUM;
+}
+
+static void leave_op(meshcoll_op_t op)
+{
+    (void)op;
+}
+
+/* Without elements every other time: blocking on even ranks, begun on odd ones. */
+static void run_empty(meshcoll_t *mesh)
+{
+    for (int i = 0; i < 5 * CALLS; i++) {
+        meshcoll_args_t a = args_of(0);
+        a.count = i % 2 ? 3 : 0;
+        fill(i);
+        make(mesh, &a, a.count ? (i / 2 + rank) % 3 : rank % 2, i);
+        if (a.count)
+            check_result(&a, i, i);
+    }
+}
+
 /* Of every call, and of both meshes, which may learn different things. */
 static void run_bits(void)
 {
@@ -289,6 +374,12 @@ int main(int argc, char **argv)
     clock_is_false = strcmp(what, "clock") == 0 && rank == FALSE_CLOCK % size;
     if (strcmp(what, "ahead") == 0)
         run_ahead(mesh);
+    else if (strcmp(what, "freed") == 0)
+        run_far_ahead(mesh, make_op, free_op);
+    else if (strcmp(what, "forced") == 0)
+        run_far_ahead(mesh, force_last, leave_op);
+    else if (strcmp(what, "empty") == 0)
+        run_empty(mesh);
     else if (strcmp(what, "learns") == 0)
         check_learns(mesh);
     else

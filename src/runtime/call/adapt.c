@@ -126,12 +126,13 @@ static int begin_agreement(meshcoll_t *h, mc_lesson_t *lesson)
 
 /* Choosing -------------------------------------------------------------------------------------------- */
 
-/* By what is the same on all ranks. */
+/* By what is the same on all ranks. A user's operation may be freed while its call is deferred. */
 static bool learns(const meshcoll_t *h, const meshcoll_args_t *a, const mc_choice_key_t *key)
 {
+    const bool users = (unsigned)a->op >= MESHCOLL_OPS;
     const bool forced = key->strategy || (h->choice.is_forced[a->collective] && !key->unforced);
     const bool counts = a->counts || a->in_counts || a->counts_at_root;
-    return h->calls.adapt && a->count > 0 && !forced && !counts && !key->one_line;
+    return h->calls.adapt && a->count > 0 && !forced && !counts && !users && !key->one_line;
 }
 
 static bool is_ready(const meshcoll_t *h, const mc_choice_key_t *key)
@@ -181,21 +182,17 @@ static int ask(meshcoll_t *h, mc_lesson_t *lesson, mc_learn_turn_t *turn)
     return turn->agrees ? begin_agreement(h, lesson) : MESHCOLL_OK;
 }
 
-/* Of a call that is not deferred, or is no more. */
-static int choose(meshcoll_t *h, const meshcoll_args_t *a, uint32_t number, mc_choice_entry_t *e,
+/* Of a call that is not deferred, or is no more. e->best: the planner's, at least where the key has no lesson. */
+static int choose(meshcoll_t *h, mc_lesson_t *lesson, uint32_t number, mc_choice_entry_t *e,
                   bool *timed)
 {
     mc_learn_turn_t turn;
-    mc_lesson_t *lesson = mc_lessons_find(&h->calls.adapt->lessons, &e->key);
     int status = MESHCOLL_OK;
     *timed = false;
-    if (!lesson) {
-        status = mc_cache_look(h, a, e);
-        if (!status)
-            lesson = mc_lessons_add(&h->calls.adapt->lessons, &e->key, &e->best, &status);
-        if (!lesson)
-            return status;
-    }
+    if (!lesson)
+        lesson = mc_lessons_add(&h->calls.adapt->lessons, &e->key, &e->best, &status);
+    if (!lesson)
+        return status;
     status = ask(h, lesson, &turn);
     if (status)
         return status;
@@ -222,8 +219,11 @@ int mc_adapt_choose(meshcoll_t *h, const mc_call_args_t *asked, mc_choice_entry_
             return MESHCOLL_OK;
         status = await(h, &e->key);
     }
+    mc_lesson_t *const lesson = mc_lessons_find(&h->calls.adapt->lessons, &e->key);
+    if (!status && !lesson)
+        status = mc_cache_look(h, a, e);
     if (!status)
-        status = choose(h, a, asked->number.own, e, &timed);
+        status = choose(h, lesson, asked->number.own, e, &timed);
     *adapted = timed ? MC_ADAPT_TIMED : MC_ADAPT_CHOSEN;
     return status;
 }
@@ -315,9 +315,10 @@ void mc_adapt_time(mc_cached_t *c, bool blocks)
 typedef struct {
     mc_run_t run; /* first */
     mc_call_args_t asked;
-    uint32_t needed;  /* of the lead: what must be reached before it runs */
-    uint32_t looks;   /* that were due after it */
-    char *known_text; /* of its strategy, as the caller may have it */
+    mc_choice_entry_t planned; /* when it was made: what is forced may change until it runs */
+    uint32_t needed;           /* of the lead: what must be reached before it runs */
+    uint32_t looks;            /* that were due after it */
+    char *known_text;          /* of its strategy, as the caller may have it */
     mc_list_node_t node;
 } deferred_t;
 
@@ -339,21 +340,23 @@ static const mc_request_kind_t deferred_kind = {
 
 int mc_adapt_defer(meshcoll_t *h, const mc_call_args_t *asked, mc_run_t **run)
 {
-    const mc_choice_entry_t e = mc_cache_entry(h, &asked->args, asked->is_barrier);
-    mc_lesson_t *const lesson = mc_lessons_find(&h->calls.adapt->lessons, &e.key);
-    mc_choice_entry_t planned = e;
+    mc_choice_entry_t planned = mc_cache_entry(h, &asked->args, asked->is_barrier);
+    const mc_lesson_t *const lesson = mc_lessons_find(&h->calls.adapt->lessons, &planned.key);
     mc_run_t *r;
     int status = MESHCOLL_OK;
     if (lesson)
-        planned.best = lesson->learner.candidate[lesson->learner.best];
+        planned.best = lesson->learner.candidate[0];
     else
         status = mc_cache_look(h, &asked->args, &planned);
+    const mc_ranked_t *const shown =
+        lesson ? &lesson->learner.candidate[lesson->learner.best] : &planned.best;
     if (!status)
-        status = mc_run_make(h, &deferred_kind, &asked->args, &planned.best, &r);
+        status = mc_run_make(h, &deferred_kind, &asked->args, shown, &r);
     if (status)
         return status;
     deferred_t *const d = (deferred_t *)r;
     d->asked = *asked;
+    d->planned = planned;
     r->workspace = &r->own;
     r->head.taken = true;
     r->head.number = asked->number.own;
@@ -403,12 +406,13 @@ static void serve_deferred(meshcoll_t *h)
 {
     mc_list_t *const list = &h->calls.adapt->deferred;
     for (deferred_t *d; (d = deferred_of(list->first));) {
-        mc_choice_entry_t e = mc_cache_entry(h, &d->asked.args, d->asked.is_barrier);
+        mc_choice_entry_t e = d->planned;
+        mc_lesson_t *const lesson = mc_lessons_find(&h->calls.adapt->lessons, &e.key);
         bool timed;
         if (!is_ready(h, &e.key))
             return;
         mc_list_remove(&d->node);
-        int status = choose(h, &d->asked.args, d->asked.number.own, &e, &timed);
+        int status = choose(h, lesson, d->asked.number.own, &e, &timed);
         for (uint32_t i = 0; i < d->looks; i++)
             mc_lessons_look(&h->calls.adapt->lessons);
         if (!status)

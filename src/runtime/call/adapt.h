@@ -4,7 +4,8 @@
  * A call that finds its request bound knows nothing of this: it is bound only once its learner has settled, and looks
  * begin with calls of certain numbers. Any other call asks its learner, whether it is blocking, nonblocking or of a
  * group, so that ranks may differ in that. Not those that have tables of counts or a strategy of their own, or
- * whose strategy is forced; nor persistent requests and calls on device memory, which take the planner's choice.
+ * whose strategy is forced; nor users' operations, persistent requests and calls on device memory, which take the
+ * planner's choice.
  *
  * Ranks agree by the sums of what they timed: an allreduce that nobody waits for, begun at the same call on all ranks,
  * and used from a later call on, the same on all ranks too. Should it not be complete by then, a blocking call waits for
