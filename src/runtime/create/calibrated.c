@@ -71,15 +71,21 @@ static void add_rdma(mc_text_t *text)
         free(list);
 }
 
-/* What links depend on: machines, their processors and number, transports, interfaces and their speeds, extents. */
-static char *key_of(const mc_cluster_t *cluster, const char *devices)
+/* What links depend on: machines, their processors and number, whether ranks share cores, transports, interfaces and
+ * their speeds, extents, and which devices UCX may use. */
+static char *key_of(const mc_cluster_t *cluster, const char *devices, bool share_cores)
 {
+    const char *const allowed = getenv("UCX_NET_DEVICES");
     enum { ROOM = MC_CLUSTER_TEXT + MC_MAX_DIMS * MC_TLS_TEXT + MC_KEPT_BYTES / 16 };
     char *const key = malloc(ROOM);
     if (!key)
         return NULL;
     mc_text_t text = mc_text(key, ROOM);
     mc_cluster_print(cluster, &text);
+    if (share_cores)
+        mc_text_add(&text, ";shared cores");
+    if (allowed)
+        mc_text_add(&text, ";UCX_NET_DEVICES %s", allowed);
     if (cluster->machines > 1) {
         add_interfaces(devices, &text);
         add_rdma(&text);
@@ -133,13 +139,13 @@ static void count_try(const char *key)
 }
 
 int mc_calibrated_use(mc_settings_t *settings, const mc_place_t *place, int32_t size,
-                      const char *devices, char **key)
+                      const char *devices, bool share_cores, char **key)
 {
     mc_cluster_t cluster;
     int status = MESHCOLL_OK;
     if (!is_wanted(settings) || size == 1 || mc_cluster_find(settings, place, size, &cluster))
         return MESHCOLL_OK;
-    *key = key_of(&cluster, devices);
+    *key = key_of(&cluster, devices, share_cores);
     char *const links = *key ? mc_kept_read(MC_KEPT_LINKS, *key) : NULL;
     if (times_tried(links) >= MOST_TRIED && !settings->calibrate)
         settings->calibrate = "off";

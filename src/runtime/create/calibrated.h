@@ -17,9 +17,10 @@ int mc_calibrate_read(const char *text, double *seconds);
 /* How many bytes mc_calibrated_use may add to the settings, as mc_settings_pack writes them. */
 size_t mc_calibrated_most(const mc_settings_t *settings);
 /* On rank 0: sets the links to those kept for this cluster, if the settings have none, and *key to what they are kept
- * under, which the caller frees. `devices`: interfaces that lead to the other machines, "eth0,eth1". */
+ * under, which the caller frees. `devices`: interfaces that lead to the other machines, "eth0,eth1". `share_cores`: more
+ * ranks than cores run on rank 0's machine. */
 int mc_calibrated_use(mc_settings_t *settings, const mc_place_t *place, int32_t size,
-                      const char *devices, char **key);
+                      const char *devices, bool share_cores, char **key);
 /* Collective, when the job's first mesh is complete: measures its links where it has none, and lets later meshes of the
  * job have them, and later jobs. */
 int mc_calibrate(mc_making_t *making);

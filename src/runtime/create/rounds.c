@@ -184,7 +184,8 @@ static int use_calibrated(mc_making_t *m)
     mc_making_devices(m, devices);
     free(m->key); /* of a first attempt, to join a job */
     m->key = NULL;
-    return mc_calibrated_use(&m->settings, m->place, m->creation->oob.size, devices, &m->key);
+    return mc_calibrated_use(&m->settings, m->place, m->creation->oob.size, devices,
+                             m->oversubscribed, &m->key);
 }
 
 /* What rank 0 tells decides how much memory the next round takes. All ranks see the same number, and so refuse it
