@@ -7,6 +7,8 @@
 
 #include "mesh/link/link.h"
 
+#include <stdlib.h>
+
 typedef struct mc_calibrated {
     mc_links_t links; /* of the job's first mesh */
     char *key; /* under which they are kept; NULL: another rank knows it, or they are not kept */
@@ -15,11 +17,14 @@ typedef struct mc_calibrated {
 /* The kind of text that they are kept as. */
 #define MC_KEPT_LINKS "links"
 
-/* Calls show that the links are wrong: the next job measures them anew. */
+/* Calls show that the links are wrong: the next job measures them anew. Only the first time does anything. */
 static inline void mc_calibrated_drop(const mc_job_t *job)
 {
-    if (job->calibrated && job->calibrated->key)
-        mc_kept_drop(MC_KEPT_LINKS, job->calibrated->key);
+    if (!job->calibrated || !job->calibrated->key)
+        return;
+    mc_kept_drop(MC_KEPT_LINKS, job->calibrated->key);
+    free(job->calibrated->key);
+    job->calibrated->key = NULL;
 }
 
 #endif
