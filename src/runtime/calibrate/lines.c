@@ -79,16 +79,18 @@ static int32_t find_members(const mc_mesh_t *mesh, int32_t dim, int32_t rank, in
 /* By rank: the lowest rank of the line on the same machine. */
 static int take_machines(const meshcoll_t *mesh, const int32_t *member, meshcoll_t *h)
 {
+    /* of a machine, by its lowest rank in the mesh: the lowest of the line, and one more; 0: none yet */
+    int32_t *const first = calloc((size_t)mesh->mesh.size, sizeof *first);
     h->machine = calloc((size_t)h->mesh.size, sizeof *h->machine);
-    if (!h->machine)
-        return mc_fail_memory("a table of machines");
-    for (int32_t r = 0; r < h->mesh.size; r++) {
-        int32_t first = 0;
-        while (mesh->machine[member[first]] != mesh->machine[member[r]])
-            first++;
-        h->machine[r] = first;
+    for (int32_t r = 0; first && h->machine && r < h->mesh.size; r++) {
+        int32_t *const own = &first[mesh->machine[member[r]]];
+        if (*own == 0)
+            *own = r + 1;
+        h->machine[r] = *own - 1;
     }
-    return MESHCOLL_OK;
+    const bool taken = first && h->machine;
+    free(first);
+    return taken ? MESHCOLL_OK : mc_fail_memory("a table of machines");
 }
 
 static int take_ranks(const meshcoll_t *mesh, const int32_t *member, meshcoll_t *h)
