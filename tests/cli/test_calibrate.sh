@@ -55,6 +55,14 @@ created
 created MESHCOLL_MESH=box=2
 [[ $links == box=alpha:*calibrated* ]] || fail "strange links of box=2: $links"
 [ "$(kept | wc -l)" -eq 2 ] || fail "expected two files, found: $(kept)"
+# So have other devices of UCX, and cores that ranks share.
+created UCX_NET_DEVICES=lo
+[ "$(kept | wc -l)" -eq 3 ] || fail "expected three files, found: $(kept)"
+if command -v taskset >/dev/null; then
+    taskset -c "$(taskset -cp $$ | sed 's/.*: \([0-9]*\).*/\1/')" env MESHCOLL_EXPLAIN=/dev/null "$MESHCOLL" run -n 2 "$program" >"$scratch/out" 2>&1 ||
+        fail "on one core: $(cat "$scratch/out")"
+    grep -q "shared cores" $(kept) || fail "ranks that share a core have the links of others: $(kept)"
+fi
 
 # A folder that cannot be written is no error.
 created XDG_CACHE_HOME=/proc/none
