@@ -54,11 +54,11 @@ is_red "a circle" "src/base/high.h needs src/base/low.c (mc_low)"
 
 # the way of a call: a function that is elsewhere, and one that nothing above it calls
 fresh
-sed -i 's/^    mc_cache_look  *call/    mc_cache_look  bind/' "$scratch/docs/architecture.md"
-is_red "bind/ does not define mc_cache_look"
+sed -i 's/^    mc_cache_serve  *call/    mc_cache_serve  bind/' "$scratch/docs/architecture.md"
+is_red "bind/ does not define mc_cache_serve"
 fresh
-sed -i 's/mc_cache_look(/mc_cache_peek(/' "$scratch/src/runtime/call/start.c"
-is_red "nothing in src/runtime/call/start.c calls mc_cache_look"
+sed -i 's/mc_cache_serve(/mc_cache_give(/' "$scratch/src/runtime/call/start.c"
+is_red "nothing in src/runtime/call/start.c calls mc_cache_serve"
 
 # a room that nobody knows
 fresh

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static int rank, size;
 
@@ -99,7 +100,13 @@ int main(int argc, char **argv)
     meshcoll_destroy(mesh);
     check_doubt(&params, key, "box=alpha:1s;beta:1GB/s,gpu=alpha:1s;beta:1GB/s;pulled:yes", false);
     check_doubt(&params, key, "box=alpha:1ns;beta:1GB/s,gpu=alpha:1ns;beta:1GB/s;pulled:yes", true);
+    char folder[sizeof none + 16];
+    snprintf(folder, sizeof folder, "%s/meshcoll", none);
+    if (rank == 0)
+        mc_kept_drop(MC_KEPT_LINKS, key);
     free(key);
+    (void)rmdir(folder); /* rank 0 has it */
+    check(rmdir(none) == 0, "files are left");
     MPI_Finalize();
     if (rank == 0)
         printf("all well\n");
