@@ -214,6 +214,7 @@ static int choose(meshcoll_t *h, mc_lesson_t *lesson, uint32_t number, mc_choice
     lesson->timed.number = turn.timed ? number : UINT32_MAX;
     lesson->timed.candidate = turn.candidate;
     e->best = lesson->learner.candidate[turn.candidate];
+    e->candidate = turn.candidate;
     e->key.learned = true;
     *timed = turn.timed;
     return MESHCOLL_OK;
@@ -375,7 +376,7 @@ int mc_adapt_defer(meshcoll_t *h, const mc_call_args_t *asked, mc_run_t **run)
     r->workspace = &r->own;
     r->head.taken = true;
     r->head.number = asked->number.own;
-    mc_run_sign(r, mc_digest_of(h, &asked->args, asked->is_barrier));
+    mc_run_sign(r, mc_digest_of(h, &asked->args, asked->is_barrier), 0);
     mc_executor_hold(&r->executor);
     mc_list_append(&h->calls.adapt->deferred, &d->node); /* a look that is due now follows it */
     mc_lead_call(h, mc_lead_bytes(h, &asked->args), r);
@@ -387,11 +388,11 @@ int mc_adapt_defer(meshcoll_t *h, const mc_call_args_t *asked, mc_run_t **run)
 }
 
 /* Plans it as it was chosen, and lets it go. */
-static int let_go(meshcoll_t *h, deferred_t *d, const mc_ranked_t *choice)
+static int let_go(meshcoll_t *h, deferred_t *d, const mc_choice_entry_t *e)
 {
     const meshcoll_args_t *const a = &d->asked.args;
     const mc_description_t call = {.args = a,
-                                   .strategy = &choice->strategy,
+                                   .strategy = &e->best.strategy,
                                    .number = d->asked.number.own,
                                    .is_barrier = d->asked.is_barrier};
     mc_run_t *const r = &d->run;
@@ -400,13 +401,13 @@ static int let_go(meshcoll_t *h, deferred_t *d, const mc_ranked_t *choice)
     d->known_text = r->text;
     r->text = NULL;
     h->calls.making = &call;
-    int status = mc_run_choose(r, choice);
+    int status = mc_run_choose(r, &e->best);
     if (!status)
         status = mc_run_plan(r, a);
     h->calls.making = NULL;
     if (status)
         return status;
-    mc_run_sign(r, digest);
+    mc_run_sign(r, digest, e->candidate);
     mc_executor_await(&r->executor, &h->leads.calls.synced, d->needed, &h->leads.calls.waiting);
     status = mc_executor_start(&r->executor, r->head.number);
     if (status >= 0)
@@ -431,7 +432,7 @@ static void serve_deferred(meshcoll_t *h)
         for (uint32_t i = 0; i < d->looks; i++)
             mc_lessons_look(&h->calls.adapt->lessons);
         if (!status)
-            status = let_go(h, d, &e.best);
+            status = let_go(h, d, &e);
         if (status)
             mc_failure_break(h, status);
         if (status)

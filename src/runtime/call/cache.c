@@ -400,7 +400,7 @@ int mc_cache_prepare(meshcoll_t *h, const mc_own_call_t *call, mc_run_t **run)
     int status = mc_cache_serve(h, a, &e, false, call->number, &c);
     if (status)
         return status;
-    mc_run_sign(&c->run, 0);
+    mc_run_sign(&c->run, 0, 0);
     c->run.head.kind = call->kind;
     c->run.task = call->task;
     c->run.head.released = call->task;

@@ -99,6 +99,7 @@ static inline mc_cached_t *mc_cache_find(meshcoll_t *h, const meshcoll_args_t *a
 typedef struct {
     mc_choice_key_t key;
     mc_ranked_t best;
+    int32_t candidate; /* of those that calls have learned of */
     int32_t root;
     uint32_t bucket;
     bool by_comm, is_cached;

@@ -97,7 +97,7 @@ int mc_call_start(meshcoll_t *h, const mc_call_args_t *asked, meshcoll_request_t
     }
     mc_run_t *const r = &c->run;
     r->staging = asked->staging;
-    mc_run_sign(r, mc_digest_of(h, a, asked->is_barrier));
+    mc_run_sign(r, mc_digest_of(h, a, asked->is_barrier), choice.candidate);
     if (h->hooks->compare) /* it bounds the lead, and calls that it ends count differently */
         status = h->hooks->compare(r, &call, asked->number.check);
     else
@@ -161,7 +161,7 @@ static int make_own(meshcoll_t *h, const mc_request_kind_t *kind, const mc_call_
     r->head.persistent = true;
     r->head.number = asked->number.own;
     r->workspace = &r->own;
-    mc_run_sign(r, mc_digest_of(h, a, asked->is_barrier));
+    mc_run_sign(r, mc_digest_of(h, a, asked->is_barrier), 0);
     *own = (mc_persistent_t *)r;
     status = a->count > 0 ? mc_run_plan(r, a) : MESHCOLL_OK;
     if (!status)

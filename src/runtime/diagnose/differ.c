@@ -26,8 +26,8 @@ static int fail_differs(const mc_job_t *job, int32_t other, const mc_wait_t *own
         mc_text_add(&more, "rank %d's is ", peer);
         mc_wait_print_asked(theirs, &more);
     } else {
-        mc_text_add(&more, "its collective, datatype, operation, root, count or memory differs "
-                           "(MESHCOLL_CHECK=1 tells both)");
+        mc_text_add(&more, "its collective, datatype, operation, root, count or memory differs, "
+                           "or that of an earlier call (MESHCOLL_CHECK=1 tells both)");
     }
     return mc_fail(MESHCOLL_ERR_MISMATCH,
                    "rank %d has made another call than rank %d, whose is %s: %s; all ranks must "
@@ -143,7 +143,7 @@ int mc_differ_ask_launch(const meshcoll_t *h, int32_t rank, const mc_waits_launc
 
 static bool finds_other(const mc_job_t *job, const meshcoll_request_t *r, uint64_t *other)
 {
-    const uint64_t tag = mc_tag(0, r->number, mc_run_of(r)->executor.digest) |
+    const uint64_t tag = mc_tag(0, r->number, mc_run_of(r)->executor.tag_digest) |
                          mc_tag_context(r->mesh->context.number);
     bool found = false;
     for (int32_t i = 0; i < job->connections.n_polled && !found; i++)

@@ -154,7 +154,7 @@ static void post(mc_executor_t *x, mc_lane_t *lane)
     const mc_transport_ops_t *const ops = lane->peer->transport->ops;
     if (x->state != MC_RUNNING)
         return;
-    const mc_message_t m = {.tag = lane->credit_tag | mc_tag(0, 0, x->digest) | x->operation,
+    const mc_message_t m = {.tag = lane->credit_tag | mc_tag(0, 0, x->tag_digest) | x->operation,
                             .span = &nothing,
                             .n_spans = 1};
     lane->credit_in_flight = true;

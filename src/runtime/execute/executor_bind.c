@@ -246,8 +246,8 @@ void mc_executor_bind(mc_executor_t *x, char *staging)
             x->plan->n_pred[t] + task->is_staged + task->waits_for_receive + task->waits_for_credit;
         if (!task->is_message)
             continue;
-        m->tag =
-            x->lane[task->lane].tag | mc_tag(0, 0, x->digest) | (task->is_last ? MC_TAG_LAST : 0);
+        m->tag = x->lane[task->lane].tag | mc_tag(0, 0, x->tag_digest) |
+                 (task->is_last ? MC_TAG_LAST : 0);
         m->span = task->is_staged               ? &task->staged
                   : mc_op_sends((mc_op_t)s->op) ? &x->binding->from[b->at]
                                                 : &x->binding->to[b->at];

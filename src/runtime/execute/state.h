@@ -75,7 +75,8 @@ typedef struct {
     mc_list_t *reaching;         /* where it waits for that */
     uint32_t n_connected;        /* lanes whose connections are known to be greeted */
     uint32_t pending;            /* number of the pending run */
-    uint32_t digest;             /* of what its runs do, in tags; to be set before the binding */
+    uint32_t digest;             /* of what its runs do; to be set before the binding */
+    uint32_t tag_digest;         /* and of how they do it, in tags */
     uint64_t operation;          /* of this run, as a part of tags */
     uint32_t n_left;             /* steps and credits, then flushes */
     mc_task_t *task;             /* by step */

@@ -54,13 +54,17 @@ static inline void mc_run_unbind(mc_run_t *r)
     r->operands = (mc_operands_t){.count = SIZE_MAX};
 }
 
-/* What its next runs do: their tags have this digest (digest.h); 0: something of the library's own. To be set
+/* What its next runs do (digest.h; 0: something of the library's own), and by which of the candidates of its calls: their
+ * tags have both, so that ranks that have learned from different calls tell it as soon as a message comes. To be set
  * before it is bound. */
-static inline void mc_run_sign(mc_run_t *r, uint32_t digest)
+static inline void mc_run_sign(mc_run_t *r, uint32_t digest, int32_t candidate)
 {
-    if (r->executor.digest != digest)
+    enum { BY = 97 }; /* odd, as the factors of digests */
+    const uint32_t tag = digest + BY * (uint32_t)candidate;
+    if (r->executor.tag_digest != tag)
         mc_run_unbind(r); /* with other tags */
     r->executor.digest = digest;
+    r->executor.tag_digest = tag;
 }
 
 /* Is the last binding still valid? The workspace may be another, or may have moved. */
