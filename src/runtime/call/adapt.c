@@ -3,7 +3,6 @@
 #include "runtime/call/leads.h"
 #include "runtime/call/request.h"
 #include "runtime/choose/candidates.h"
-#include "runtime/connect/connections.h"
 #include "runtime/handle/calibrated.h"
 #include "runtime/handle/digest.h"
 #include "runtime/progress/busy.h"
@@ -72,48 +71,20 @@ bool mc_adapt_is_unawaited(const meshcoll_request_t *r)
            !r->mesh->calls.adapt->deferred.first;
 }
 
-static int bind(agreement_t *x, const meshcoll_args_t *args)
-{
-    mc_operands_t operands = mc_operands_of(args);
-    const int status = mc_run_plan(&x->run, args);
-    operands.in = operands.out = x->words;
-    x->run.workspace = &x->run.own;
-    return status ? status : mc_run_bind(&x->run, &operands);
-}
-
-static int create(meshcoll_t *h, agreement_t **agreement)
-{
-    const meshcoll_args_t args = {.size = sizeof args,
-                                  .collective = MESHCOLL_ALLREDUCE,
-                                  .count = MC_LEARN_WORDS,
-                                  .datatype = MESHCOLL_INT64};
-    const mc_pacing_t pacing = mc_handle_pacing(h);
-    const mc_planner_query_t query = {
-        .bytes = sizeof(int64_t[MC_LEARN_WORDS]), .max_segments = 1, .pacing = &pacing};
-    mc_ranked_t best;
-    mc_run_t *x;
-    int status = mc_planner_best(MESHCOLL_ALLREDUCE, &h->mesh, &h->links, &query, &best);
-    if (!status)
-        status = mc_run_make(h, &agreement_kind, &args, &best, &x);
-    if (status)
-        return status;
-    status = bind((agreement_t *)x, &args);
-    if (status)
-        mc_run_destroy(&x->head);
-    else
-        *agreement = (agreement_t *)x;
-    return status;
-}
-
 static int begin_agreement(meshcoll_t *h, mc_lesson_t *lesson)
 {
     mc_adapt_t *const t = h->calls.adapt;
-    agreement_t *x = agreement_of(t->spare.first);
-    const int status = x ? MESHCOLL_OK : create(h, &x);
+    agreement_t *const spare = agreement_of(t->spare.first);
+    mc_run_t *run;
+    int status = MESHCOLL_OK;
+    if (spare)
+        mc_list_remove(&spare->spare);
+    else
+        status = mc_run_make_allreduce(h, &agreement_kind, MESHCOLL_SUM,
+                                       offsetof(agreement_t, words), MC_LEARN_WORDS, &run);
     if (status)
         return status;
-    if (x->spare.in)
-        mc_list_remove(&x->spare);
+    agreement_t *const x = spare ? spare : (agreement_t *)run;
     x->key = lesson->key;
     x->agreement = lesson->agreement = ++t->begun;
     lesson->has_sums = false;
@@ -169,7 +140,7 @@ static int offer(const meshcoll_t *h, mc_lesson_t *lesson)
 static void doubt_links(const meshcoll_t *h, const mc_lesson_t *lesson)
 {
     static const double FAR =
-        4; /* beyond what right links are wrong by: docs/lab-notes/calibration.md */
+        4; /* right links are not wrong by so much: docs/lab-notes/calibration.md */
     const mc_learner_t *const l = &lesson->learner;
     const double took = (double)l->mean[0] * 1e-9;
     if (took > 0 && FAR * took < l->candidate[0].seconds && !h->ranks.job_rank &&
@@ -320,10 +291,10 @@ void mc_adapt_time(mc_cached_t *c, bool blocks)
 {
     mc_lesson_t *const lesson = timed_of(&c->run.head);
     c->run.head.kind = &timed_kind;
-    if (lesson)
-        lesson->timed.blocks = blocks;
-    if (lesson)
-        lesson->timed.awaited = 0;
+    if (!lesson)
+        return;
+    lesson->timed.blocks = blocks;
+    lesson->timed.awaited = 0;
 }
 
 /* Deferred calls -------------------------------------------------------------------------------------- */

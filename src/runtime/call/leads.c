@@ -1,9 +1,7 @@
 #include "runtime/call/leads.h"
 
 #include "compose/algorithms/placement.h"
-#include "compose/planner/planner.h"
 #include "runtime/call/request.h"
-#include "runtime/connect/connections.h"
 #include "runtime/progress/busy.h"
 #include "runtime/progress/failure.h"
 #include "runtime/progress/wait.h"
@@ -34,16 +32,6 @@ int64_t mc_lead_bytes(const meshcoll_t *h, const meshcoll_args_t *a)
 }
 
 /* Barriers ------------------------------------------------------------------------------------------ */
-
-/* The strategy depends on nothing but the mesh and its links: it is the same on all ranks, whenever
- * they choose it. */
-static int choose(const meshcoll_t *h, mc_ranked_t *best)
-{
-    const mc_pacing_t pacing = mc_handle_pacing(h);
-    const mc_planner_query_t query = {
-        .bytes = sizeof(int64_t[2]), .max_segments = 1, .pacing = &pacing};
-    return mc_planner_best(MESHCOLL_ALLREDUCE, &h->mesh, &h->links, &query, best);
-}
 
 /* Of a lead. */
 typedef struct {
@@ -106,46 +94,20 @@ bool mc_lead_is_unawaited(const meshcoll_request_t *r)
     return r->kind == &barrier_kind && !((const barrier_t *)r)->lead->blocked;
 }
 
-static int prepare(barrier_t *x, const meshcoll_args_t *args)
-{
-    mc_operands_t operands = mc_operands_of(args);
-    const int status = mc_run_plan(&x->run, args);
-    operands.in = operands.out = x->compared;
-    x->run.workspace = &x->run.own;
-    return status ? status : mc_run_bind(&x->run, &operands);
-}
-
-/* It has memory of its own, so that the requests of calls keep theirs. */
-static int create(meshcoll_t *h, barrier_t **barrier)
-{
-    mc_run_t *x;
-    const meshcoll_args_t args = {.size = sizeof args,
-                                  .collective = MESHCOLL_ALLREDUCE,
-                                  .count = MC_COUNT((*barrier)->compared),
-                                  .datatype = MESHCOLL_INT64,
-                                  .op = MESHCOLL_MAX};
-    mc_ranked_t best;
-    int status = choose(h, &best);
-    if (!status)
-        status = mc_run_make(h, &barrier_kind, &args, &best, &x);
-    if (status)
-        return status;
-    status = prepare((barrier_t *)x, &args);
-    if (status)
-        mc_run_destroy(&x->head);
-    else
-        *barrier = (barrier_t *)x;
-    return status;
-}
-
 static int take(meshcoll_t *h, barrier_t **barrier)
 {
     barrier_t *const spare = spare_barrier(h->leads.spare.first);
-    if (!spare)
-        return create(h, barrier);
-    mc_list_remove(&spare->spare);
-    *barrier = spare;
-    return MESHCOLL_OK;
+    mc_run_t *run;
+    int status = MESHCOLL_OK;
+    if (spare)
+        mc_list_remove(&spare->spare);
+    else
+        status =
+            mc_run_make_allreduce(h, &barrier_kind, MESHCOLL_MAX, offsetof(barrier_t, compared),
+                                  MC_COUNT((*barrier)->compared), &run);
+    if (!status)
+        *barrier = spare ? spare : (barrier_t *)run;
+    return status;
 }
 
 /* Begins the barrier of an epoch, which waits as the runs of that epoch do. Those with the same number

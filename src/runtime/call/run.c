@@ -1,5 +1,6 @@
 #include "runtime/call/run.h"
 
+#include "compose/planner/planner.h"
 #include "runtime/call/args.h"
 #include "runtime/call/request.h"
 #include "runtime/connect/connections.h"
@@ -253,4 +254,41 @@ void mc_run_record(meshcoll_request_t *request, mc_timeline_t *timeline)
 {
     mc_run_t *const r = mc_run_of(request);
     r->executor.timeline = timeline ? timeline : r->watch;
+}
+
+/* The library's own ------------------------------------------------------------------------------ */
+
+static int choose_allreduce(const meshcoll_t *h, size_t bytes, mc_ranked_t *best)
+{
+    const mc_pacing_t pacing = mc_handle_pacing(h);
+    const mc_planner_query_t query = {.bytes = (double)bytes, .max_segments = 1, .pacing = &pacing};
+    return mc_planner_best(MESHCOLL_ALLREDUCE, &h->mesh, &h->links, &query, best);
+}
+
+int mc_run_make_allreduce(meshcoll_t *h, const mc_request_kind_t *kind, meshcoll_op_t op, size_t at,
+                          size_t count, mc_run_t **run)
+{
+    const meshcoll_args_t args = {.size = sizeof args,
+                                  .collective = MESHCOLL_ALLREDUCE,
+                                  .count = count,
+                                  .datatype = MESHCOLL_INT64,
+                                  .op = op};
+    mc_ranked_t best;
+    mc_run_t *r = NULL;
+    int status = choose_allreduce(h, count * sizeof(int64_t), &best);
+    if (!status)
+        status = mc_run_make(h, kind, &args, &best, &r);
+    if (status)
+        return status;
+    mc_operands_t operands = mc_operands_of(&args);
+    operands.in = operands.out = (char *)r + at;
+    r->workspace = &r->own;
+    status = mc_run_plan(r, &args);
+    if (!status)
+        status = mc_run_bind(r, &operands);
+    if (status)
+        mc_run_destroy(&r->head);
+    else
+        *run = r;
+    return status;
 }
