@@ -17,7 +17,7 @@ static mc_links_t links_of(const mc_sight_t *sight, const mc_mesh_t *mesh)
 {
     mc_links_t links;
     cr_assert_eq(mc_links_parse(NULL, mesh, &links), MESHCOLL_OK);
-    mc_sight_links(sight, &links);
+    mc_sight_links(sight, true, &links);
     cr_assert_eq(mc_links_check(&links, mesh), MESHCOLL_OK, "%s", meshcoll_last_error());
     return links;
 }
@@ -49,11 +49,12 @@ Test(calibrate_fit, rounds_to_the_nearest_step)
         double number;
         int32_t steps;
         double nearest;
-    } cases[] = {{1e-6, 6, 1e-6},       {1.2e-6, 6, 1e-6},     {1.25e-6, 6, 1.5e-6},
-                 {8.2e-6, 6, 6.8e-6},   {8.3e-6, 6, 10e-6},    {8.3e-6, 12, 8.2e-6},
-                 {9.2e-6, 12, 10e-6},   {41e-9, 12, 39e-9},    {44e-9, 12, 47e-9},
-                 {330e-12, 6, 330e-12}, {0.9e-3, 12, 0.82e-3}, {0.4, 12, 0.39},
-                 {999e-6, 6, 1e-3},     {3e-13, 6, 3.3e-13},   {2, 6, 2.2}};
+    } cases[] = {{1e-6, 6, 1e-6},        {1.2e-6, 6, 1e-6},     {1.25e-6, 6, 1.5e-6},
+                 {8.2e-6, 6, 6.8e-6},    {8.3e-6, 6, 10e-6},    {8.3e-6, 12, 8.2e-6},
+                 {9.2e-6, 12, 10e-6},    {41e-9, 12, 39e-9},    {44e-9, 12, 47e-9},
+                 {330e-12, 6, 330e-12},  {0.9e-3, 12, 0.82e-3}, {0.4, 12, 0.39},
+                 {999e-6, 6, 1e-3},      {3e-13, 6, 3.3e-13},   {2, 6, 2.2},
+                 {41.83e-9, 0, 41.8e-9}, {999.6e-6, 0, 1e-3}};
     for (size_t i = 0; i < MC_COUNT(cases); i++)
         cr_expect_float_eq(mc_coarse(cases[i].number, cases[i].steps), cases[i].nearest,
                            1e-12 * cases[i].nearest, "%g in %d steps: %.17g, expected %g",

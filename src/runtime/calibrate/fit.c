@@ -27,19 +27,9 @@ double mc_coarse(double number, int32_t steps)
         decade *= 10;
     while (number * unit * 10 < decade && decade > 1e-6)
         decade /= 10;
-    const double tenths = nearest(number * unit / decade * 100, E12 / steps);
+    const double exact = number * unit / decade * 100;
+    const double tenths = steps ? nearest(exact, E12 / steps) : round(exact * 10) / 10;
     return (decade >= 100 ? tenths * (decade / 100) : tenths / (100 / decade)) / unit;
-}
-
-/* What ranks measure of times varies more than the rate of a wire. */
-static double coarse_time(double seconds)
-{
-    return mc_coarse(seconds, 6);
-}
-
-static double coarse_rate(double seconds)
-{
-    return mc_coarse(seconds, 12);
 }
 
 /* The number of lines that run at once at the speed of one. */
@@ -53,22 +43,24 @@ static int32_t ports_of(const mc_seen_t *seen)
 
 /* Where ranks share cores, their time for the messages of all ranks is in each round: of a sequence on all lines it is all
  * there is (mc_correction_t.cpu), and rounds of one line have that of its ranks. */
-static void set_times(const mc_sight_t *sight, const mc_seen_t *seen, mc_link_t *link,
-                      mc_correction_t *correction)
+static void set_times(const mc_sight_t *sight, const mc_seen_t *seen, int32_t steps,
+                      mc_link_t *link, mc_correction_t *correction)
 {
     if (sight->share_cores) {
         const double cpu = seen->row / sight->ranks, own = seen->round - cpu * seen->ranks;
-        correction->cpu = coarse_time(cpu);
-        link->alpha = coarse_time(own > cpu ? own : cpu);
+        correction->cpu = mc_coarse(cpu, steps);
+        link->alpha = mc_coarse(own > cpu ? own : cpu, steps);
         link->gap = 0;
         return;
     }
-    link->alpha = coarse_time(seen->round);
-    link->gap = coarse_time(seen->row < seen->round ? seen->row : seen->round);
+    link->alpha = mc_coarse(seen->round, steps);
+    link->gap = mc_coarse(seen->row < seen->round ? seen->row : seen->round, steps);
 }
 
-void mc_sight_links(const mc_sight_t *sight, mc_links_t *links)
+void mc_sight_links(const mc_sight_t *sight, bool coarse, mc_links_t *links)
 {
+    /* what ranks measure of times varies more than the rate of a wire */
+    const int32_t times = coarse ? 6 : 0, rates = coarse ? 12 : 0;
     for (int32_t d = 0; d < links->ndims; d++) {
         const mc_seen_t *const seen = &sight->dim[d];
         if (seen->ranks < 2)
@@ -76,14 +68,14 @@ void mc_sight_links(const mc_sight_t *sight, mc_links_t *links)
         mc_link_t *const link = &links->dim[d];
         const int32_t ports = ports_of(seen);
         *link = (mc_link_t){
-            .gamma = sight->gamma > 0 ? coarse_rate(sight->gamma) : link->gamma,
+            .gamma = sight->gamma > 0 ? mc_coarse(sight->gamma, rates) : link->gamma,
             /* all lines together, which the model slows down by lines / ports, cost what was measured */
-            .beta = coarse_rate(seen->together * ports / seen->lines),
+            .beta = mc_coarse(seen->together * ports / seen->lines, rates),
             .ports = ports,
             .wire = seen->own_wire ? MC_WIRE_OWN : link->wire,
             .pulled = seen->pulled,
             .streams = seen->streams && !seen->pulled};
         links->correction[d] = (mc_correction_t){0};
-        set_times(sight, seen, link, &links->correction[d]);
+        set_times(sight, seen, times, link, &links->correction[d]);
     }
 }

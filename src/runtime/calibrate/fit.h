@@ -1,7 +1,7 @@
 /*
- * From what was measured of each dimension to links. Pure arithmetic. Links are rounded to coarse logarithmic steps, the
+ * From what was measured of each dimension to links. Pure arithmetic. Coarse links are rounded to logarithmic steps, the
  * series E6 and E12 of IEC 60063 (steps of 1.47 and 1.21), so that two jobs on one cluster get the same links and plan
- * the same.
+ * the same; others to three digits, the precision of a measurement.
  */
 #ifndef MC_CALIBRATE_FIT_H
 #define MC_CALIBRATE_FIT_H
@@ -29,9 +29,9 @@ typedef struct {
 } mc_sight_t;
 
 /* Sets the links of what was measured, and leaves the others. */
-void mc_sight_links(const mc_sight_t *sight, mc_links_t *links);
+void mc_sight_links(const mc_sight_t *sight, bool coarse, mc_links_t *links);
 
-/* The nearest number, by ratio, of a series of this many steps per decade: 6 or 12. Of numbers from 1e-20 to 1. */
+/* The nearest number, by ratio, of a series of this many steps per decade: 6 or 12; 0: of three digits. Of numbers from 1e-20 to 1. */
 double mc_coarse(double number, int32_t steps);
 
 #endif

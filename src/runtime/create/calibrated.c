@@ -211,7 +211,7 @@ int mc_calibrate(mc_making_t *m)
             count_try(m->key);
         return MESHCOLL_OK;
     }
-    mc_sight_links(&sight, &h->links);
+    mc_sight_links(&sight, true, &h->links);
     mc_text_t printed = mc_text(text, sizeof text);
     mc_links_print(&h->links, &h->mesh, &printed);
     status = mc_explain_links(h, text, MC_CALIBRATED_FROM);

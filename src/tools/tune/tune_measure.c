@@ -28,12 +28,12 @@ static void push(mc_links_t *links)
         links->dim[d].pulled = false;
 }
 
-static mc_links_t links_of(meshcoll_t *whole, double seconds, const mc_vectors_t *memory,
-                           mc_sight_t *sight)
+static mc_links_t links_of(meshcoll_t *whole, double seconds, bool coarse,
+                           const mc_vectors_t *memory, mc_sight_t *sight)
 {
     mc_links_t links = whole->links;
     mc_tune_check(mc_measure(whole, seconds, memory, sight), "the links");
-    mc_sight_links(sight, &links);
+    mc_sight_links(sight, coarse, &links);
     links.measured = NULL;
     return links;
 }
@@ -60,10 +60,10 @@ void mc_tune_measure(const mc_cluster_t *cluster, const mc_ranks_t *ranks, doubl
     const double began = mc_now();
     mc_tune_table_t *table;
     meshcoll_t *const whole = mc_tune_open(cluster, ranks, NULL);
-    const mc_links_t untuned = links_of(whole, untuned_seconds, &mc_host_vectors, &brief);
+    const mc_links_t untuned = links_of(whole, untuned_seconds, true, &mc_host_vectors, &brief);
     mc_tune_check(mc_tune_table_open(cluster, whole, &table), "strategies");
     tuning->links =
-        links_of(whole, seconds * (table ? few_share : links_share), &own, &tuning->sight);
+        links_of(whole, seconds * (table ? few_share : links_share), false, &own, &tuning->sight);
     push(&tuning->links);
     /* clocks of machines differ, but a table's ranks share one */
     try_strategies(table, whole, began + seconds * (1 - proof_share), &tuning->measured);
