@@ -47,8 +47,10 @@ static bool open_driver(void)
     const char *const given = getenv("MESHCOLL_LIBCUDA");
     mc_cuda_open();
     if (mc_cuda_check() || !mc_cuda_image()) {
-        printf("skipped: %s\n",
-               mc_cuda() ? "the library was built without nvcc" : meshcoll_last_error());
+        if (rank == 0)
+            printf("skipped: %s\n",
+                   mc_cuda() ? "the library was built without nvcc" : meshcoll_last_error());
+        fflush(stdout); /* the process of a rank ends by _exit */
         return false;
     }
     void *const library = dlopen(given ? given : "libcuda.so.1", RTLD_NOW);
