@@ -1,5 +1,6 @@
 #include "tools/common/ranks.h"
 
+#include "base/gather.h"
 #include "job/environment/launcher.h"
 
 #include <stdlib.h>
@@ -34,10 +35,8 @@ void mc_ranks_close(mc_ranks_t *ranks)
 
 int mc_ranks_share(const meshcoll_oob_t *oob, void *data, size_t bytes)
 {
-    char *const all = malloc(bytes * (size_t)oob->size);
-    if (!all)
-        return mc_fail_memory("what rank 0 says");
-    const int status = oob->allgather(oob->context, data, all, bytes);
+    void *all = NULL;
+    const int status = mc_gather(oob, MESHCOLL_OK, data, bytes, &all);
     if (!status)
         memcpy(data, all, bytes);
     free(all);
