@@ -27,9 +27,7 @@ meshcoll_t *mc_tune_open(const mc_cluster_t *c, const mc_ranks_t *ranks, const m
                                       .links = links ? given : mc_cluster_presets[0].name,
                                       .transports = transports};
     const mc_creation_t creation = {
-        .oob = ranks->oob,
-        .reached = ranks->bootstrap ? mc_bootstrap_reached(ranks->bootstrap) : NULL,
-        .params = &params};
+        .oob = ranks->oob, .reached = mc_bootstrap_reached(ranks->bootstrap), .params = &params};
     mc_tune_check(mc_handle_create(&creation, &whole), "the mesh");
     return whole;
 }
@@ -50,9 +48,8 @@ double mc_batch(meshcoll_t *whole, meshcoll_request_t *request, int32_t repeats)
 {
     mc_tune_check(meshcoll_barrier(whole), "a barrier");
     const double begin = mc_now();
-    if (request)
-        mc_tune_run(request, repeats);
-    return mc_tune_most(whole, request ? mc_now() - begin : 0) / repeats;
+    mc_tune_run(request, repeats);
+    return mc_tune_most(whole, mc_now() - begin) / repeats;
 }
 
 static void read_over(const void *at, size_t bytes)

@@ -11,7 +11,7 @@ enum { MC_MOST_REPEATS = 1 << 20 };
 
 /* The maximum over all ranks: the time of the slowest rank, and the same decision on every rank. */
 double mc_tune_most(meshcoll_t *whole, double mine);
-/* Seconds per run of `repeats` runs on the slowest rank. A rank without a request blocks. */
+/* Seconds per run of `repeats` runs on the slowest rank. */
 double mc_batch(meshcoll_t *whole, meshcoll_request_t *request, int32_t repeats);
 /* The buffers that a rank writes before a run and reads after it; 0 bytes: none. */
 typedef struct {

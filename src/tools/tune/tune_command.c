@@ -264,9 +264,8 @@ static int take_gpus(const mc_place_t *place, const meshcoll_oob_t *oob, request
     free(all);
     if (first == oob->rank)
         mc_tool_exit(mc_tune_command.name, own);
-    mc_agree(
-        oob,
-        MESHCOLL_OK); /* the others exit when it has said so: a launcher may end all with the first */
+    /* the others exit when it has said so: a launcher may end all with the first */
+    mc_agree(oob, MESHCOLL_OK);
     return first == oob->size ? MESHCOLL_OK : MC_EXIT_FAILED;
 }
 

@@ -11,8 +11,8 @@
 
 static struct {
     bool on;
-    mc_cu_stream_t stream[2];
-    mc_cu_event_t done[2];
+    mc_cu_stream_t stream;
+    mc_cu_event_t done;
 } gpu;
 
 /* Failing ----------------------------------------------------------------------------------------- */
@@ -69,18 +69,14 @@ static int describe(int32_t number, char text[MC_TUNE_GPU_TEXT])
     return status;
 }
 
-static int open_streams(void)
+static int open_stream(void)
 {
     const mc_cuda_t *const cuda = mc_cuda();
-    int status = MESHCOLL_OK;
-    for (int i = 0; i < 2 && !status; i++) {
-        status = mc_cuda_status(cuda->stream_create(&gpu.stream[i], MC_CU_STREAM_NON_BLOCKING),
-                                "make a stream");
-        if (!status)
-            status = mc_cuda_status(cuda->event_create(&gpu.done[i], MC_CU_EVENT_NO_TIMING),
-                                    "make an event");
-    }
-    return status;
+    const int status = mc_cuda_status(cuda->stream_create(&gpu.stream, MC_CU_STREAM_NON_BLOCKING),
+                                      "make a stream");
+    return status ? status
+                  : mc_cuda_status(cuda->event_create(&gpu.done, MC_CU_EVENT_NO_TIMING),
+                                   "make an event");
 }
 
 int mc_tune_take_gpu(const mc_place_t *place, int32_t rank, char text[MC_TUNE_GPU_TEXT])
@@ -98,7 +94,7 @@ int mc_tune_take_gpu(const mc_place_t *place, int32_t rank, char text[MC_TUNE_GP
     if (!status)
         status = mc_cuda_status(mc_cuda()->context_set(context), "use its context");
     if (!status)
-        status = open_streams();
+        status = open_stream();
     if (!status)
         status = describe(number, text);
     gpu.on = !status;
@@ -119,8 +115,8 @@ void *mc_tune_vector(size_t bytes)
         return mc_tune_allocate(bytes);
     const mc_cuda_t *const cuda = mc_cuda();
     mc_tune_check(mc_cuda_status(cuda->alloc(&at, bytes), "allocate a vector"), "memory");
-    mc_tune_check(mc_cuda_status(cuda->fill(at, 0, bytes, gpu.stream[0]), "zero it"), "memory");
-    mc_tune_check(mc_cuda_status(cuda->stream_synchronize(gpu.stream[0]), "zero it"), "memory");
+    mc_tune_check(mc_cuda_status(cuda->fill(at, 0, bytes, gpu.stream), "zero it"), "memory");
+    mc_tune_check(mc_cuda_status(cuda->stream_synchronize(gpu.stream), "zero it"), "memory");
     return (void *)(uintptr_t)at;
 }
 
@@ -135,13 +131,13 @@ void mc_tune_vector_free(void *vector)
 /* Running ----------------------------------------------------------------------------------------- */
 
 /* meshcoll_async_error finds out where a kernel gave up. */
-static void await(meshcoll_t *mesh, int i)
+static void await(meshcoll_t *mesh)
 {
     const mc_cuda_t *const cuda = mc_cuda();
     mc_cu_result_t result;
-    mc_tune_check(mc_cuda_status(cuda->event_record(gpu.done[i], gpu.stream[i]), "record an event"),
+    mc_tune_check(mc_cuda_status(cuda->event_record(gpu.done, gpu.stream), "record an event"),
                   "a stream");
-    while ((result = cuda->event_query(gpu.done[i])) == MC_CU_ERROR_NOT_READY) {
+    while ((result = cuda->event_query(gpu.done)) == MC_CU_ERROR_NOT_READY) {
         mc_tune_check(meshcoll_async_error(mesh), "a message");
         sched_yield();
     }
@@ -153,12 +149,12 @@ void mc_tune_run(meshcoll_request_t *request, int32_t times)
 {
     for (int32_t i = 0; i < times; i++) {
         if (gpu.on) {
-            mc_tune_check(meshcoll_enqueue_request(request, gpu.stream[0]), "a start");
+            mc_tune_check(meshcoll_enqueue_request(request, gpu.stream), "a start");
             continue;
         }
         mc_tune_check(meshcoll_start(request), "a start");
         mc_tune_check(meshcoll_wait(request), "a message");
     }
     if (gpu.on)
-        await(request->mesh, 0);
+        await(request->mesh);
 }

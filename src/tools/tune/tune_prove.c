@@ -64,22 +64,6 @@ static bool is_same(meshcoll_request_t *const request[2])
     return strcmp(text[0], text[1]) == 0;
 }
 
-static void prove_collective(const proof_t *p, meshcoll_collective_t collective,
-                             mc_tuning_t *tuning, bool *worse)
-{
-    for (size_t i = 0; i < MC_COUNT(sizes) && !*worse; i++) {
-        meshcoll_request_t *const request[] = {request_of(p, 0, collective, sizes[i]),
-                                               request_of(p, 1, collective, sizes[i])};
-        if (!is_same(request)) {
-            tuning->compared++;
-            *worse = is_worse(p, request);
-            tuning->worse += *worse;
-        }
-        meshcoll_free(request[0]);
-        meshcoll_free(request[1]);
-    }
-}
-
 static void drop_rows(mc_measured_t *measured, meshcoll_collective_t collective)
 {
     int32_t n = 0;
@@ -91,12 +75,31 @@ static void drop_rows(mc_measured_t *measured, meshcoll_collective_t collective)
         *measured = (mc_measured_t){0};
 }
 
+/* Without rows the links price the collective, and they are the untuned ones where anything was worse. */
+static void prove_collective(const proof_t *p, meshcoll_collective_t collective,
+                             mc_tuning_t *tuning)
+{
+    bool worse = false;
+    for (size_t i = 0; i < MC_COUNT(sizes) && !worse; i++) {
+        meshcoll_request_t *const request[] = {request_of(p, 0, collective, sizes[i]),
+                                               request_of(p, 1, collective, sizes[i])};
+        if (!is_same(request)) {
+            tuning->compared++;
+            worse = is_worse(p, request);
+            tuning->worse += worse;
+        }
+        meshcoll_free(request[0]);
+        meshcoll_free(request[1]);
+    }
+    if (worse)
+        drop_rows(&tuning->measured, collective);
+}
+
 void mc_tune_prove(const mc_cluster_t *cluster, const mc_ranks_t *ranks, const mc_links_t *untuned,
                    double seconds, mc_tuning_t *tuning)
 {
     const size_t room = sizes[MC_COUNT(sizes) - 1] + (size_t)cluster->mesh.size * sizeof(float);
     mc_links_t tuned = tuning->links;
-    bool worse[MESHCOLL_COLLECTIVES] = {false};
     tuned.measured = tuning->measured.n_rows ? &tuning->measured : NULL;
     const proof_t p = {
         .mesh = {mc_tune_open(cluster, ranks, untuned), mc_tune_open(cluster, ranks, &tuned)},
@@ -104,11 +107,7 @@ void mc_tune_prove(const mc_cluster_t *cluster, const mc_ranks_t *ranks, const m
         .out = mc_tune_vector(room),
         .seconds = seconds / MESHCOLL_COLLECTIVES / MC_COUNT(sizes)};
     for (int c = 0; c < MESHCOLL_COLLECTIVES; c++)
-        prove_collective(&p, (meshcoll_collective_t)c, tuning, &worse[c]);
-    /* all that has no rows in the table is priced by the links: then it is as without */
-    for (int c = 0; c < MESHCOLL_COLLECTIVES && tuning->worse; c++)
-        if (worse[c])
-            drop_rows(&tuning->measured, (meshcoll_collective_t)c);
+        prove_collective(&p, (meshcoll_collective_t)c, tuning);
     if (tuning->worse)
         tuning->links = *untuned;
     mc_tune_vector_free(p.in);
