@@ -1,5 +1,6 @@
 #include "network/graph.h"
 
+#include "base/hash.h"
 #include "base/system/file.h"
 #include "mesh/link/link_text.h"
 
@@ -13,10 +14,7 @@ typedef struct {
 
 static uint32_t *slot_of(const reading_t *r, mc_word_t name)
 {
-    uint64_t at = 5381;
-    for (size_t i = 0; i < name.n; i++)
-        at = at * 33 + (unsigned char)name.at[i];
-    for (;; at++) {
+    for (uint64_t at = mc_fnv(MC_FNV_START, name.at, name.n);; at++) {
         uint32_t *const slot = &r->hash[at % r->slots];
         if (*slot == 0 || mc_word_is(name, r->g->name[*slot - 1]))
             return slot;

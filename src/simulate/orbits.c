@@ -52,13 +52,13 @@ int32_t mc_orbits_shift(const mc_orbits_t *o, int32_t other, int32_t rank, int32
 static uint32_t count_chunks(const mc_plan_t *plan, const mc_step_t *s)
 {
     const bool sends = mc_op_sends((mc_op_t)s->op);
-    uint32_t n = s->run * s->nrun;
+    const mc_range_t range = sends ? mc_step_from(s) : mc_step_to(s);
+    const uint32_t all = mc_range_chunks(range);
+    uint32_t n = all;
     if (!plan->layout.mesh.ragged || (plan->in != MC_HOLDS_HOME && plan->out != MC_HOLDS_HOME))
         return n;
-    for (uint32_t i = 0; i < s->nrun; i++)
-        for (uint32_t c = 0; c < s->run; c++)
-            n -= mc_plan_absent(plan, sends ? s->src : s->dst,
-                                (sends ? s->first : s->to) + i * s->stride + c);
+    for (uint32_t k = 0; k < all; k++)
+        n -= mc_plan_absent(plan, sends ? s->src : s->dst, mc_range_chunk(range, k));
     return n;
 }
 
