@@ -203,18 +203,13 @@ static uint32_t dequeue(port_t *port)
     return first;
 }
 
-static void end_step(sim_t *s, uint32_t actor, uint32_t step)
-{
-    push(s, &s->todo, actor, step);
-}
-
 /* Its operands are there: it adds them up, or that is nothing. */
 static void add_up(sim_t *s, uint32_t actor, uint32_t step)
 {
     if (sum_takes(s, actor, step) > 0)
         enqueue(s, actor, s->n_ports - 1, step);
     else
-        end_step(s, actor, step);
+        push(s, &s->todo, actor, step);
 }
 
 /* What it waited for has ended. */
@@ -273,7 +268,7 @@ static void arrive(sim_t *s, uint32_t actor, uint32_t step)
     const uint32_t owner = way->pulled ? pair->peer : actor;
     port_of(s, owner, way->wire)->under_way--;
     look_at(s, owner, way->wire);
-    end_step(s, actor, step);
+    push(s, &s->todo, actor, step);
     set(&s->actor[pair->peer], there, THERE);
     if (way->pulled || is_ready(s, pair->peer, there))
         add_up(s, pair->peer, there);
@@ -302,7 +297,7 @@ static void happen(sim_t *s, uint32_t actor, uint32_t step)
     } else {
         port_of(s, actor, s->n_ports - 1)->under_way--;
         look_at(s, actor, s->n_ports - 1);
-        end_step(s, actor, step);
+        push(s, &s->todo, actor, step);
     }
     end_steps(s);
     s->result->events++;

@@ -66,8 +66,6 @@ typedef struct {
 
 int mc_simulate(const mc_simulation_t *query, mc_simulated_t *result);
 
-/* Is that dimension between boxes: "box" or outside of it, or, without one, none that is inside by its name? */
-bool mc_network_has_dim(const mc_mesh_t *mesh, int32_t d);
 /* Fits the network to the ports of the mesh's boxes. */
 int mc_simulate_fit(const mc_mesh_t *mesh, const mc_links_t *links, mc_network_t *network);
 

@@ -7,7 +7,8 @@
 /* Links at the ends of a message: a rank that receives, and ports that several ranks share. */
 enum { RECEIVER, IN, OUT, WAYS };
 
-bool mc_network_has_dim(const mc_mesh_t *mesh, int32_t d)
+/* Does dimension d join boxes? "box" and all outside of it do; without a "box", all whose name is not of the inside of one. */
+static bool joins_boxes(const mc_mesh_t *mesh, int32_t d)
 {
     const int32_t box = mc_mesh_find(mesh, "box", 3);
     return box >= 0 ? d <= box : !mc_dim_is_inside(&mesh->dim[d]);
@@ -27,7 +28,7 @@ static int32_t port_of(const mc_mesh_t *mesh, const mc_links_t *links, int32_t w
 static int32_t outer_wire(const mc_mesh_t *mesh, const mc_links_t *links)
 {
     int32_t d = mesh->ndims - 1;
-    while (d >= 0 && !mc_network_has_dim(mesh, d))
+    while (d >= 0 && !joins_boxes(mesh, d))
         d--;
     return d < 0 ? -1 : mc_links_wire(links, d);
 }
@@ -71,7 +72,7 @@ static int find_way(const mc_simulation_t *q, const int32_t *end, uint32_t n_net
     const bool pulled = q->links->dim[dim].pulled;
     int status = MESHCOLL_OK;
     route->n = 0;
-    if (q->network && mc_network_has_dim(mesh, dim) && end[a] != end[b])
+    if (q->network && joins_boxes(mesh, dim) && end[a] != end[b])
         status = mc_network_route(q->network, end[a], end[b], route);
     for (int way = pulled ? IN : RECEIVER; way < (pulled ? OUT : WAYS) && !status; way++) {
         int32_t ports, n, port = port_of(mesh, q->links, wire, place[way], &ports, &n);

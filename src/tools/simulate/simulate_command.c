@@ -43,7 +43,6 @@ static struct {
     mc_simulation_t query;
     int32_t *place;
     int64_t *delay;
-    FILE *out;
 } given;
 
 /* As it was given: the text of the network in a buffer of its own. */
@@ -215,18 +214,17 @@ static int simulate(run_t *run)
 
 static int simulate_traced(run_t *run)
 {
-    given.out = fopen(given.trace, "w");
-    if (!given.out)
+    FILE *const out = fopen(given.trace, "w");
+    if (!out)
         return mc_fail(MESHCOLL_ERR_IO, "%s cannot be written", given.trace);
-    fprintf(given.out, "{\"traceEvents\":[");
+    fprintf(out, "{\"traceEvents\":[");
     given.query.record = trace_message;
-    given.query.context = given.out;
+    given.query.context = out;
     const int status = simulate(run);
-    fprintf(given.out, "\n]}\n");
-    const bool failed = ferror(given.out);
-    return fclose(given.out) || failed
-               ? mc_fail(MESHCOLL_ERR_IO, "%s cannot be written", given.trace)
-               : status;
+    fprintf(out, "\n]}\n");
+    const bool failed = ferror(out);
+    return fclose(out) || failed ? mc_fail(MESHCOLL_ERR_IO, "%s cannot be written", given.trace)
+                                 : status;
 }
 
 /* Output ------------------------------------------------------------------------------------------ */
