@@ -7,7 +7,6 @@
 #include "runtime/progress/threads.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* Which ranks ------------------------------------------------------------------------------------ */
 

@@ -4,14 +4,12 @@
 #include "runtime/calibrate/series.h"
 #include "runtime/element/datatype.h"
 #include "runtime/element/kernels.h"
-#include "runtime/progress/threads.h"
 
 #include <meshcoll/fault.h>
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 enum {

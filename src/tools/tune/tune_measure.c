@@ -2,9 +2,6 @@
 #include "runtime/calibrate/measure.h"
 #include "tools/tune/tune.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 /* As creation calibrates where nobody has tuned (runtime/create/calibrated.c); twice it, not to depend on luck. */
 static const double untuned_seconds = 0.2;
 /* Of the time: for links, if there are no strategies to try, or if there are; and for the proof. */
