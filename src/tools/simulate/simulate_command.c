@@ -10,15 +10,15 @@ static const char usage[] =
     "[--strategy STRATEGY] …\n"
     "  meshcoll simulate COLLECTIVE --mesh MESH --bytes SIZE [--network NETWORK] --top N\n";
 
-static const char about[] = "Runs the plans of all ranks, event by event, on the links of the mesh "
-                            "and on a network between its boxes, where\n"
-                            "messages share links, and prints the time beside the price of the "
-                            "model. Nothing is measured. A network is\n"
-                            "  tree=DOWN:UP:RATE/…[;rails][;ecmp]  switches with DOWN links down "
-                            "and UP links up, leaves first\n"
-                            "  torus=16x16x40:RATE[;ecmp]          a node for each port of a box\n"
-                            "  graph=FILE:RATE[;ecmp]              lines \"A B [RATE]\"; 0, 1, 2, "
-                            "… are ports, other names switches\n";
+static const char about[] =
+    "Runs the plans of all ranks, event by event, on the links of the mesh and on a network\n"
+    "between its boxes, where messages share links, and prints the time beside the price of\n"
+    "the model. Nothing is measured. A network is\n"
+    "  tree=DOWN:UP:RATE/…[;rails][;ecmp]  switches with DOWN links down and UP links up,\n"
+    "                                      leaves first\n"
+    "  torus=16x16x40:RATE[;ecmp]          a node for each port of a box\n"
+    "  graph=FILE:RATE[;ecmp]              lines \"A B [RATE]\"; 0, 1, 2, … are ports, other\n"
+    "                                      names switches\n";
 
 static const char examples[] =
     "  meshcoll simulate allreduce --mesh box=16,gpu=8 --links dgx-h100 --bytes 256M --network "

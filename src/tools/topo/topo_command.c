@@ -16,15 +16,12 @@ static const char usage[] =
     "  meshcoll topo --file FILE [--mesh MESH] [--links LINKS] [--svg FILE]\n";
 
 static const char about[] =
-    "Shows a mesh: its boxes, the ranks in them with their binding, and its links, measured or of "
-    "a\n"
-    "preset. In a job of meshcoll run, torchrun, srun or mpirun it is the mesh that a program "
-    "started\n"
-    "the same way would find, and the\n"
-    "GPUs of its machines: which reach which, which network card is near, and the mesh that this\n"
-    "suggests. Otherwise it is the given one, and no rank runs; with none given, this machine.\n"
-    "With --file it is the mesh of ranks bound to the cores of a machine in a file of lstopo.\n"
-    "--svg draws the mesh.\n";
+    "Shows a mesh: its boxes, the ranks in them with their binding, and its links, measured\n"
+    "or of a preset. In a job of meshcoll run, torchrun, srun or mpirun it is the mesh that a\n"
+    "program started the same way would find, and the GPUs of its machines: which reach\n"
+    "which, which network card is near, and the mesh that this suggests. Otherwise it is the\n"
+    "given one, and no rank runs; with none given, this machine. With --file it is the mesh\n"
+    "of ranks bound to the cores of a machine in a file of lstopo. --svg draws the mesh.\n";
 
 static const char examples[] =
     "  srun -n 8 --cpu-bind=cores meshcoll topo\n"

@@ -11,14 +11,12 @@ static const char usage[] =
     "  meshcoll run -n RANKS meshcoll tune [--mesh MESH] [--memory host|device] [--file FILE]\n"
     "                                      [--seconds N]\n";
 
-static const char about[] = "Measures alpha, beta, gamma and ports of each dimension on the ranks "
-                            "of a job, with all\n"
-                            "of them active, and stores them in a file by cluster: mesh, machines, "
-                            "processor and transports.\n"
-                            "Meshes created there later use them where no links are given. Only "
-                            "this cluster's entry in the file\n"
-                            "is replaced. With --memory device the vectors lie in memory of GPUs, "
-                            "one for each rank.\n";
+static const char about[] =
+    "Measures alpha, beta, gamma and ports of each dimension on the ranks of a job, with all\n"
+    "of them active, and stores them in a file by cluster: mesh, machines, processor and\n"
+    "transports. Meshes created there later use them where no links are given. Only this\n"
+    "cluster's entry in the file is replaced. With --memory device the vectors lie in memory\n"
+    "of GPUs, one for each rank.\n";
 
 static const char examples[] = "  meshcoll run -n 4 meshcoll tune\n"
                                "  srun -n 16 meshcoll tune --seconds 10 --file links.json --json\n"
