@@ -76,7 +76,7 @@ __attribute__((noinline)) static int run_special(meshcoll_t *h, const meshcoll_a
 
 static int begin(meshcoll_t *h, const meshcoll_args_t *given, meshcoll_request_t **request)
 {
-    if (mc_group_is_open(h)) {
+    if (h->n_restricted > 0 && mc_group_is_open(h)) {
         /* the call completes at the group's end */
         *request = NULL;
         return mc_group_add(h, given, is_barrier(h, given));
