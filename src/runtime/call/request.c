@@ -131,13 +131,12 @@ int mc_request_await(meshcoll_request_t *r)
 }
 
 /* Its text: it may have failed in another thread, or long ago. */
-__attribute__((noinline)) static int failed(const meshcoll_request_t *r, int status)
+__attribute__((noinline)) static void restore_error(const meshcoll_request_t *r, int status)
 {
     if (r->why)
         mc_fail(status, "%s", r->why);
     else if (r->mesh && r->mesh->job->failure.status)
         mc_fail(status, "%s", r->mesh->job->failure.why);
-    return status;
 }
 
 static inline int complete(meshcoll_request_t *r)
@@ -145,10 +144,10 @@ static inline int complete(meshcoll_request_t *r)
     const int status = r->status;
     r->active = false;
     if (status < 0)
-        (void)failed(r, status);
+        restore_error(r, status);
     if (r->persistent)
         return status;
-    if (status == MESHCOLL_OK)
+    if (status == MESHCOLL_OK) /* nothing is in flight */
         r->kind->release(r);
     else
         mc_request_drop(r);

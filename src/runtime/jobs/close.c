@@ -43,7 +43,8 @@ static void give_up_internal(const mc_list_t *list)
         if (!r->running || !r->kind->is_internal)
             continue;
         detach(r);
-        (void)r->kind->finish(r);
+        if (r->kind->finish)
+            (void)r->kind->finish(r);
         r->running = false;
     }
 }
@@ -410,13 +411,7 @@ static void destroy_last(meshcoll_t *mesh, bool dropped)
     mc_job_free(job);
 }
 
-static int has_parted(meshcoll_request_t *r)
-{
-    return r->status;
-}
-
-static const mc_request_kind_t parting_kind = {MC_CACHED_RUN, .is_internal = true,
-                                               .finish = has_parted};
+static const mc_request_kind_t parting_kind = {MC_CACHED_RUN, .is_internal = true};
 
 /* Begins a barrier that nobody waits for, however long it takes. It keeps the mesh. */
 static void tell_others(meshcoll_t *mesh)
