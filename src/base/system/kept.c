@@ -4,7 +4,6 @@
 #include "base/system/descriptor.h"
 #include "base/system/file.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -92,18 +91,6 @@ static void make_folder(char path[MC_FILE_PATH])
     (void)mkdir(path, 0700);
 }
 
-static bool write_all(int fd, const char *text)
-{
-    for (size_t n = strlen(text); n > 0;) {
-        const ssize_t written = write(fd, text, n);
-        if (written < 0 && errno != EINTR)
-            return false;
-        text += written > 0 ? written : 0;
-        n -= written > 0 ? (size_t)written : 0;
-    }
-    return true;
-}
-
 bool mc_kept_write(const char *kind, const char *key, const char *text)
 {
     char path[MC_FILE_PATH], fresh[MC_FILE_PATH], head[HEAD];
@@ -117,9 +104,9 @@ bool mc_kept_write(const char *kind, const char *key, const char *text)
     if (fd < 0)
         return false;
     print_head(key, text, head);
-    const bool written =
-        write_all(fd, head) && write_all(fd, key) && write_all(fd, "\n") && write_all(fd, text);
-    const bool kept = close(fd) == 0 && written && rename(fresh, path) == 0;
+    FILE *const file = mc_descriptor_stream(fd, "w");
+    const bool written = file && fprintf(file, "%s%s\n%s", head, key, text) >= 0;
+    const bool kept = file && fclose(file) == 0 && written && rename(fresh, path) == 0;
     if (!kept)
         (void)unlink(fresh);
     return kept;
