@@ -1,8 +1,8 @@
 /*
  * Messages with flags in their data, as NCCL's LL protocol has them: for calls of few bytes. Of each
  * 8 bytes, which are written and read at once, 4 are data and 4 the flag: the low bits of the number
- * of the message, from 1, below the digest of its call. A receiver's thread reads until the flag is that of the message, so that
- * nothing else tells of it: no release, which waits for all writes, and no barrier between a word's
+ * of the message, from 1, below the digest of its call. A receiver's thread reads until the flag is that of the
+ * message, so that nothing else tells of it: no release, which waits for all writes, and no barrier between a word's
  * arrival and its being passed on. A message takes twice its bytes. gpu/kernel/block.h says what the
  * includer gives; of that mc_pair_t with mc_load_pair, mc_store_pair and mc_post are for this file.
  *

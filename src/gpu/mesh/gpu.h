@@ -49,8 +49,8 @@ typedef struct mc_gpu {
     uint64_t n_launches, n_done;      /* those; of them are known to be complete */
     uint32_t number[MC_GPU_NUMBERS];  /* operation numbers of the last ones, in turn */
     uint32_t program[MC_GPU_NUMBERS]; /* and those of their programs */
-    int64_t since,
-        due; /* in ms: when it was first looked for the end of these; when peers are asked for theirs */
+    int64_t since; /* in ms: of the first look for the end of these; 0: there was none */
+    int64_t due;   /* in ms: peers are asked whether they make the same calls */
 
     struct mc_gpu_times *times; /* of launches, for MESHCOLL_EXPLAIN; NULL: none */
 

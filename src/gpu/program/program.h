@@ -60,8 +60,8 @@ bool mc_device_piece_bytes(uint32_t widest, uint32_t slot_bytes, bool ll, uint32
 /* The passes of a launch. Ranks need not agree: there is nothing to do in further ones. */
 uint32_t mc_device_passes(const mc_device_program_t *program, uint32_t piece);
 
-/* The body for a datatype and an operation: MC_DEVICE_BODY_move, which does not reduce, where that does not support the datatype,
- * or is a user's. */
+/* The body for a datatype and an operation: MC_DEVICE_BODY_move, which does not reduce, where the operation does not
+ * support the datatype, or is a user's. */
 mc_device_body_t mc_device_body(meshcoll_datatype_t datatype, meshcoll_op_t op);
 /* That of a scaled sum; MC_DEVICE_BODY_move where there is none. */
 mc_device_body_t mc_device_premul_body(meshcoll_datatype_t datatype);

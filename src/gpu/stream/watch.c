@@ -27,8 +27,7 @@ struct mc_stream_watch {
 typedef struct {
     double since;
     uint32_t run;
-    uint32_t
-        other; /* what it waited for at the last look said so, of another call; 0: it did not */
+    uint32_t other; /* the state that the last look found of another call; 0: none */
 } stand_t;
 
 static uint32_t load(const _Atomic uint32_t *word)

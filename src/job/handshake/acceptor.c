@@ -1,7 +1,7 @@
 #include "job/handshake/acceptor.h"
-#include "base/system/log.h"
 
 #include "base/system/descriptor.h"
+#include "base/system/log.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 #include "job/monitor/monitor.h"
-#include "base/system/log.h"
 
 #include "base/system/descriptor.h"
+#include "base/system/log.h"
 #include "base/system/ports.h"
 #include "base/system/thread.h"
 #include "job/monitor/state.h"

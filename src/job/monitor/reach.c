@@ -1,6 +1,6 @@
-#include "base/system/log.h"
 #include "job/monitor/state.h"
 
+#include "base/system/log.h"
 #include "base/system/process.h"
 
 #include <errno.h>

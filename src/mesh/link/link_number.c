@@ -133,6 +133,7 @@ static void write_seconds(double seconds, mc_text_t *text)
     mc_text_add(text, "%s", buffer);
 }
 
+/* A rate or a time, whichever is shorter. */
 static void write_cost(double seconds, mc_text_t *text)
 {
     char buffer[64] = "0", rate_name[8], time_name[8];
@@ -172,8 +173,8 @@ const mc_link_kind_t mc_link_costs = {1e-30,
                                       1e3,
                                       "seconds a byte",
                                       "a rate as in 25GB/s or 200Mbit/s, or a time as in 40ns/KiB",
-                                      read_cost, /* "40ns/KiB", "25GB/s" or "0" */
-                                      write_cost /* a rate or a time, whichever is shorter */,
+                                      read_cost,
+                                      write_cost,
                                       mc_table_add_rate};
 const mc_link_kind_t mc_link_sizes = {0.125,     0x1p63,     "bytes",  "a size as in 64KiB, or 0",
                                       read_size, write_size, show_size};

@@ -435,8 +435,7 @@ void mc_cache_note(mc_cached_t *c, const meshcoll_args_t *given, uint64_t kind, 
 {
     const mc_needs_t needs = mc_args_needs(c->run.head.mesh, given);
     const char *const in = given->in, *const out = given->out;
-    if (given->count ==
-        0) /* it is a call that looks at nothing (start.c), whatever plan the request has */
+    if (given->count == 0) /* such a call begins no look (start.c), and one that is bound may */
         return;
     c->kind = kind;
     c->count = given->count;

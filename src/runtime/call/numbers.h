@@ -14,9 +14,9 @@
  * which differs between ranks. A request is a plan with its memory, and with the call's number it
  * produces the same messages as any other request of the same collective, root and strategy.
  *
- * The choice of the strategy must not differ between ranks, and does not (choice.h, adapt.h). New connections need no agreement: both ends make one when their first plan
- * with this peer is made, at calls that may differ, and a run waits until its own are greeted
- * (connect/greet.h).
+ * The choice of the strategy must not differ between ranks, and does not (choice.h, adapt.h). New connections need no
+ * agreement: both ends make one when their first plan with this peer is made, at calls that may differ, and a run waits
+ * until its own are greeted (connect/greet.h).
  */
 #ifndef MC_CALL_NUMBERS_H
 #define MC_CALL_NUMBERS_H

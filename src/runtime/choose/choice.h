@@ -32,10 +32,9 @@ typedef struct {
     const char *strategy; /* for this operation only; NULL: none */
     bool unforced;        /* the planner's, whatever is forced */
     bool in_order;        /* reduced in the order of ranks */
-    bool
-        ordered; /* it learns only among strategies of one order of sums (compose/strategy/order.h) */
-    bool learned;       /* the choice is that of a learner (runtime/adapt/lessons.h) */
-    bool one_line;      /* by phases along all dimensions merged; of a mesh always with in_order */
+    bool ordered;  /* learns among strategies of one order of sums (compose/strategy/order.h) */
+    bool learned;  /* the choice is that of a learner (runtime/adapt/lessons.h) */
+    bool one_line; /* by phases along all dimensions merged; of a mesh always with in_order */
     mc_pacing_t pacing; /* how the library will run it */
     /* by the aligned tree over these, the handle's; NULL: in any way */
     const mc_numbering_t *aligned;

@@ -1,9 +1,9 @@
 #include "runtime/create/tuned.h"
-#include "base/system/log.h"
 
 #include "base/hash.h"
 #include "base/system/descriptor.h"
 #include "base/system/file.h"
+#include "base/system/log.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 /* Explain: the report. */
-#include "base/system/log.h"
 #include "base/table.h"
 
 #include "base/system/descriptor.h"
+#include "base/system/log.h"
 #include "mesh/link/show.h"
 #include "runtime/call/adapt.h"
 #include "runtime/connect/connections.h"

@@ -84,8 +84,7 @@ struct mc_job {
     bool oversubscribed;    /* more ranks than cores */
 
     mc_job_entry_t entry;
-    struct mc_calibrated
-        *calibrated;      /* links measured at creation (calibrated.h); NULL: none were */
+    struct mc_calibrated *calibrated; /* links measured at creation; NULL: none were */
     struct mc_home *home; /* where this process runs, as was found when it was made (jobs/jobs.h) */
     bool unusable; /* made by a process that has forked this one, or gone: only forgetting works */
 

@@ -1,7 +1,7 @@
 #include "runtime/place/topology.h"
-#include "base/system/log.h"
 
 #include "base/base.h"
+#include "base/system/log.h"
 
 #include <errno.h>
 #include <stdatomic.h>
