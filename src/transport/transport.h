@@ -179,8 +179,8 @@ static inline uint32_t mc_tag_digest(uint64_t tag)
 {
     return (uint32_t)tag & ((UINT32_C(1) << MC_TAG_DIGEST_BITS) - 1);
 }
-/* The bits in which messages are alike that could be taken for one of the tag `own`, but for their digest and kind:
- * those of its operation; of what proxies send, which is one operation, the very message. */
+/* The bits that tell to which operation a message of the tag `own` belongs, whoever sent it and of whatever kind it is.
+ * All that proxies send is one operation: of that, all bits but the digest, which tell the message. */
 static inline uint64_t mc_tag_alike_bits(uint64_t own)
 {
     const uint64_t data = UINT64_C(3) << MC_TAG_SEQ_BITS;

@@ -103,7 +103,8 @@ static int prepare(meshcoll_t *h, const mc_call_args_t *asked, const mc_pointer_
     return status ? mc_gpu_fail_alone(h, status) : MESHCOLL_OK;
 }
 
-/* Among the calls of which ranks tell each other that they made the same. What its kernels send bounds its lead. */
+/* Counts it among the calls that the barriers of the lead compare. It counts no bytes: credits of its messages bound how
+ * far it runs ahead. */
 static void count(meshcoll_t *h, const mc_call_args_t *asked, uint32_t digest)
 {
     if (!h->hooks->compare)

@@ -21,16 +21,16 @@ MC_DEVICE_FN uint32_t mc_device_waited(const mc_device_call_t *call, uint64_t *b
     return now - *begun > call->limit ? MC_DEVICE_LATE : MC_DEVICE_DONE;
 }
 
-/* Until *word >= least by the bits below `above`, which wrap. Returns how it ended, and what the word is then. */
+/* Until *word >= least in their low `bits` bits, which wrap. Returns how it ended, and what the word is then. */
 MC_DEVICE_FN uint32_t mc_device_await(const mc_device_call_t *call, const uint64_t *word,
-                                      uint64_t least, int above, uint64_t *value)
+                                      uint64_t least, int bits, uint64_t *value)
 {
     uint64_t begun = 0;
     for (;;) {
         MC_ROLLED
         for (int poll = 0; poll < MC_DEVICE_POLLS; poll++) {
             *value = mc_acquire(word);
-            if ((int64_t)((*value - least) << (64 - above)) >= 0)
+            if ((int64_t)((*value - least) << (64 - bits)) >= 0)
                 return MC_DEVICE_DONE;
             mc_pause();
         }

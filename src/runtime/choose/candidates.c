@@ -4,9 +4,11 @@
 
 #include <stdlib.h>
 
-/* Of the planner's list so many are looked at; a cut differs by this factor from the cheapest; slower ones are not
- * tried. */
-enum { LOOKED_AT = 64, CUT_FACTOR = 4 };
+/* So many of the planner's list are looked at. */
+enum { LOOKED_AT = 64 };
+/* By this factor the planner's choice is cut into more segments, and into fewer. */
+enum { CUT_FACTOR = 4 };
+/* None is tried that is predicted to take more than so many times as long as the cheapest. */
 static const double WITHIN = 2;
 
 typedef struct {

@@ -17,7 +17,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NUMBER = 32, NAME = 64, COMPARED = 3 };
+enum { NUMBER = 32, NAME = 64 };
+
+/* With fewer runs a slow call is no warning: the first ones also connect ranks and touch new pages. */
+enum { COMPARED = 3 };
 
 /* The most candidates for the next best strategy. */
 enum { RANKED = 64 };
@@ -284,7 +287,7 @@ static bool print_warning(const report_t *r, const mc_call_t *call, double secon
     char dims[NAME], number[NUMBER];
     if (!(seconds > 0) || !(measured > 0) || ratio <= r->e->factor)
         return false;
-    if (slower && call->n_runs < COMPARED) { /* it waited for connections and for new pages */
+    if (slower && call->n_runs < COMPARED) {
         fprintf(
             r->out,
             "  too few runs to compare with the prediction: the first ones also connect ranks\n");
