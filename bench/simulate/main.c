@@ -191,7 +191,9 @@ int main(int argc, char **argv)
         ratios(number);
     else if (argc > 1 && strcmp(argv[1], "regret") == 0)
         regret(number > 0 ? (uint32_t)number : 20);
-    else
+    else {
         fprintf(stderr, "usage: meshcoll-bench-simulate ratios [ENDS] | regret [N]\n");
-    return argc > 1 ? 0 : 2;
+        return 2;
+    }
+    return 0;
 }
