@@ -4,9 +4,9 @@
     bench/links/compare.py --mesh box=4,gpu=4 --run "bench/lab/lab run -n 16 --" generic="generic" \\
         calibrated="box=alpha:100us;…" tuned="$(…)"
 
-For each collective and size `meshcoll plan` tells the strategy that the library takes on each links, and meshcoll-bench
-runs those that differ in turns. Prints, for each links, the geometric mean over the collectives of its time divided by that
-of the last links named, and its worst cell."""
+For each collective and size `meshcoll plan` tells which strategy the library takes on which links, and meshcoll-bench runs
+those that differ in turns. Prints a row for each NAME but the last: geometric means over the collectives of its time
+divided by the last one's, and its worst cells."""
 import argparse
 import json
 import math
@@ -20,8 +20,7 @@ COLLECTIVES = "bcast reduce scatter gather allgather reduce_scatter allreduce al
 
 
 def planned(options, collective, size, links):
-    """The strategy's text, and the seconds predicted."""
-    # what alltoall sends is counted by rank in the benchmark, as in plan
+    """The text of the strategy that the library takes."""
     out = subprocess.run([f"{options.build}/meshcoll", "plan", collective, "--mesh", options.mesh, "--bytes", size,
                           "--links", links, "--top", "1", "--json"], check=True, capture_output=True, text=True).stdout
     return json.loads(out)["strategies"][0]["strategy"]

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Pages show what the command prints: each example is the beginning of what it prints here. Left out is what
-# needs MPI, and so are times of day.
+# Pages show what the command prints: each example that begins with `meshcoll` is the beginning of what it
+# prints here, but for the times that it took.
 . "$(dirname "$0")/lib.sh"
 
 PATH=$(dirname "$MESHCOLL"):$PATH python3 - docs/command.md docs/simulate.md <<'PYTHON' || fail "a page shows something else"

@@ -28,7 +28,7 @@ static bool same(const mc_link_t *a, const mc_link_t *b)
     return a->alpha == b->alpha && a->gap == b->gap && a->beta == b->beta && a->gamma == b->gamma;
 }
 
-/* A number of its bits. */
+/* Rank 0's links, to the last digit? */
 static bool is_on_all(const meshcoll_t *mesh)
 {
     char text[2048], first[sizeof text];
