@@ -22,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { COUNT = 3000, CALLS = 1000, SLOW = 3, FALSE_CLOCK = 2 };
+enum { COUNT = 3000, CALLS = 1000, AHEAD = 150, SLOW = 3, FALSE_CLOCK = 2 };
 
 static int rank, size;
 static bool clock_is_false;
@@ -189,7 +189,7 @@ static void run_mixed(meshcoll_t *mesh)
 /* Rank 0 is ahead by more than a round of trials; the others begin when its message has come. */
 static void run_ahead(meshcoll_t *mesh)
 {
-    enum { AHEAD = 150, LENGTH = 16 };
+    enum { LENGTH = 16 };
     static meshcoll_request_t *request[AHEAD];
     static int32_t vector[AHEAD][LENGTH];
     int32_t go = 0;
@@ -221,12 +221,12 @@ static void add(void *context, void *dst, const void *a, const void *b, size_t c
         ((int32_t *)dst)[i] = ((const int32_t *)a)[i] + ((const int32_t *)b)[i];
 }
 
-/* Rank 0 begins sums that the others make, blocking, behind its message: `prepare` and `leave` before and after each. Most are of
- * one size, that learns; then they are of a new one each time. */
+/* Rank 0 begins sums, which the others make, blocking, after its message has come; `prepare` and `leave` run before and
+ * after each. The first SAME are of one size, so that it learns; then each is of a new one. */
 static void run_far_ahead(meshcoll_t *mesh, meshcoll_op_t (*prepare)(meshcoll_t *, int),
                           void (*leave)(meshcoll_op_t))
 {
-    enum { AHEAD = 150, SAME = 100, LENGTH = AHEAD };
+    enum { SAME = 100, LENGTH = AHEAD };
     static meshcoll_request_t *request[AHEAD];
     static int32_t vector[AHEAD][LENGTH];
     int32_t go = 0;
@@ -269,7 +269,7 @@ static void free_op(meshcoll_op_t op)
 /* The last one is forced: those before may still be deferred. */
 static meshcoll_op_t force_last(meshcoll_t *mesh, int call)
 {
-    const bool last = call == 149;
+    const bool last = call == AHEAD - 1;
     if (call == 0 || last)
         check(meshcoll_set_strategy(mesh, MESHCOLL_ALLREDUCE,
                                     last ? "allreduce:ring(gpu)" : NULL) == MESHCOLL_OK,
