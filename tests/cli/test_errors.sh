@@ -73,7 +73,7 @@ run 2
 
 # Help is no error, for each command.
 run 0 --help
-for command in plan trace verify count list topo run tune; do
+for command in plan trace verify count list topo run simulate status tune; do
     has "$command "
     run 0 help $command
     has "examples:"
