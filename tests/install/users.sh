@@ -83,8 +83,8 @@ play_pytorch() {
         return 1
     fi
     "$python" -m venv --system-site-packages "$work/venv"
-    "$python" -c 'import site; print("\n".join(site.getsitepackages()))' >"$work/$(basename "$work").pth"
-    cp "$work/$(basename "$work").pth" "$work/venv/lib/"python3*/site-packages/torch_of_the_user.pth
+    "$python" -c 'import site; print("\n".join(site.getsitepackages()))' \
+        >"$("$work/venv/bin/python" -c 'import site; print(site.getsitepackages()[0])')/torch_of_the_user.pth"
     clean "$work/venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps ./python \
         >"$work/log" 2>&1 || {
         tail -n 30 "$work/log"
