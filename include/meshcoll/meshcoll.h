@@ -225,10 +225,11 @@ MESHCOLL_API int meshcoll_create_oob(const meshcoll_oob_t *oob, const meshcoll_p
 MESHCOLL_API int meshcoll_split(meshcoll_t *mesh, const char *dims, meshcoll_t **sub);
 
 /** Destroys a mesh, a sub-mesh or a group, and what was made from it; NULL is allowed. All its ranks call it,
- * in any order with other calls and destructions, and wait for nobody; after calls on device memory until what this
- * rank launched is complete, and memory of its GPU is freed when all ranks have destroyed the mesh. Only when a rank destroys the last of the meshes that share connections, it waits until all
- * ranks have done so, or for the time limit of that mesh. What was made from the mesh refuses calls from then on
- * (ERR_INVALID_ARG) and may still be destroyed.
+ * in any order with other calls and destructions. It waits for no other rank; after calls on device memory it waits
+ * until what this rank launched is complete, and memory of its GPU is freed when all ranks have destroyed the mesh.
+ * Only when a rank destroys the last of the meshes that share connections, it waits until all ranks have done so, or
+ * for the time limit of that mesh. What was made from the mesh refuses calls from then on (ERR_INVALID_ARG) and may
+ * still be destroyed.
  *
  * All requests should be complete. Those that still run may go on, which meshcoll_last_error() then says, until the
  * last of these meshes is destroyed; then they are abandoned and can only be freed. Their buffers must stay valid
