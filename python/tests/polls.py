@@ -1,5 +1,5 @@
-"""A program that polls its work gives its core away where there is nothing: on shared cores the ranks that it waits for
-have no other. Starts the ranks itself, before which a library of this file's counts the calls of sched_yield."""
+"""A poll of a work that is not complete yields: where ranks share cores, those that it waits for have no other. Starts its
+ranks itself, with a library preloaded that counts the calls of sched_yield."""
 
 import ctypes
 import datetime
