@@ -1,5 +1,7 @@
 #include "runtime/calibrate/fit.h"
 
+#include "base/number.h"
+
 #include <math.h>
 
 /* Numbers of E12 in tenths, and ten again; those of E6 are every other one. */
@@ -15,6 +17,13 @@ static double nearest(double tenths, int32_t by)
     return e12[i];
 }
 
+static double three_digits(double number)
+{
+    char text[32];
+    mc_number_print(text, sizeof text, "%.3g", number);
+    return mc_number_read(text, NULL);
+}
+
 /* In the unit in which it is printed (us, ns, …), so that its text is as short as it looks. */
 double mc_coarse(double number, int32_t steps)
 {
@@ -23,13 +32,22 @@ double mc_coarse(double number, int32_t steps)
         return 0;
     while (unit < 1e12 && number * unit < 1)
         unit *= 1e3;
+    if (steps == 0)
+        return three_digits(number * unit) / unit;
     while (number * unit >= decade && decade < 1e4)
         decade *= 10;
     while (number * unit * 10 < decade && decade > 1e-6)
         decade /= 10;
-    const double exact = number * unit / decade * 100;
-    const double tenths = steps ? nearest(exact, E12 / steps) : round(exact * 10) / 10;
+    const double tenths = nearest(number * unit / decade * 100, E12 / steps);
     return (decade >= 100 ? tenths * (decade / 100) : tenths / (100 / decade)) / unit;
+}
+
+bool mc_sight_is_whole(const mc_sight_t *sight, const mc_mesh_t *mesh)
+{
+    bool whole = true;
+    for (int32_t d = 0; d < mesh->ndims; d++)
+        whole = whole && (sight->dim[d].ranks > 1 || mesh->dim[d].extent == 1);
+    return whole;
 }
 
 /* The number of lines that run at once at the speed of one. */

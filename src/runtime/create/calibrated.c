@@ -165,16 +165,6 @@ static bool is_one_box(const meshcoll_t *h)
     return r == h->mesh.size;
 }
 
-/* Links that were measured in part compare badly with those that were not: 1.95 instead of 1.30 times the tuned ones'
- * time on 4x4 (docs/lab-notes/calibration.md). */
-static bool is_whole(const mc_sight_t *sight, const mc_mesh_t *mesh)
-{
-    bool whole = true;
-    for (int32_t d = 0; d < mesh->ndims; d++)
-        whole = whole && (sight->dim[d].ranks > 1 || mesh->dim[d].extent == 1);
-    return whole;
-}
-
 static bool is_calibrated(const mc_settings_t *s)
 {
     return s->links_from && strcmp(s->links_from, MC_CALIBRATED_FROM) == 0;
@@ -206,7 +196,7 @@ int mc_calibrate(mc_making_t *m)
     int status = mc_measure(h, seconds, &mc_host_vectors, &sight);
     if (status)
         return status;
-    if (!is_whole(&sight, &h->mesh)) { /* the time was too short */
+    if (!mc_sight_is_whole(&sight, &h->mesh)) { /* the time was too short */
         if (m->key)
             count_try(m->key);
         return MESHCOLL_OK;

@@ -2,7 +2,8 @@
 #include "runtime/calibrate/measure.h"
 #include "tools/tune/tune.h"
 
-/* As creation calibrates where nobody has tuned (runtime/create/calibrated.c); twice it, not to depend on luck. */
+/* As creation calibrates where nobody has tuned (runtime/create/calibrated.c), but not rounded; twice it, not to depend on
+ * luck. */
 static const double untuned_seconds = 0.2;
 /* Of the time: for links, if there are no strategies to try, or if there are; and for the proof. */
 static const double links_share = 0.6, few_share = 0.15, proof_share = 0.3;
@@ -25,13 +26,26 @@ static void push(mc_links_t *links)
         links->dim[d].pulled = false;
 }
 
-static mc_links_t links_of(meshcoll_t *whole, double seconds, bool coarse,
-                           const mc_vectors_t *memory, mc_sight_t *sight)
+static mc_links_t links_of(meshcoll_t *whole, double seconds, const mc_vectors_t *memory,
+                           mc_sight_t *sight)
 {
     mc_links_t links = whole->links;
     mc_tune_check(mc_measure(whole, seconds, memory, sight), "the links");
-    mc_sight_links(sight, coarse, &links);
+    mc_sight_links(sight, false, &links);
     links.measured = NULL;
+    return links;
+}
+
+/* Where so short a time does not suffice, creation calibrates nothing, and there is nothing to compare with but what
+ * twice the time finds, and so on. */
+static mc_links_t untuned_links(meshcoll_t *whole, double most, mc_sight_t *sight)
+{
+    mc_links_t links;
+    double seconds = untuned_seconds;
+    do {
+        links = links_of(whole, seconds, &mc_host_vectors, sight);
+        seconds *= 2;
+    } while (!mc_sight_is_whole(sight, &whole->mesh) && seconds < most);
     return links;
 }
 
@@ -57,10 +71,10 @@ void mc_tune_measure(const mc_cluster_t *cluster, const mc_ranks_t *ranks, doubl
     const double began = mc_now();
     mc_tune_table_t *table;
     meshcoll_t *const whole = mc_tune_open(cluster, ranks, NULL);
-    const mc_links_t untuned = links_of(whole, untuned_seconds, true, &mc_host_vectors, &brief);
+    const mc_links_t untuned = untuned_links(whole, seconds * few_share, &brief);
     mc_tune_check(mc_tune_table_open(cluster, whole, &table), "strategies");
     tuning->links =
-        links_of(whole, seconds * (table ? few_share : links_share), false, &own, &tuning->sight);
+        links_of(whole, seconds * (table ? few_share : links_share), &own, &tuning->sight);
     push(&tuning->links);
     /* clocks of machines differ, but a table's ranks share one */
     try_strategies(table, whole, began + seconds * (1 - proof_share), &tuning->measured);
