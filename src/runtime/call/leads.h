@@ -20,7 +20,7 @@ static inline void mc_lead_count_call(meshcoll_t *h, int64_t bytes, uint32_t num
     const uint64_t n_calls = atomic_load_explicit(&h->calls.n, memory_order_relaxed);
     atomic_store_explicit(&h->calls.made[number % MC_MADE_CALLS],
                           n_calls << 32 | number << 16 | (uint16_t)digest, memory_order_relaxed);
-    h->leads.calls.calls = MC_LEAD_FACTOR * (h->leads.calls.calls + digest);
+    h->leads.calls.hash = MC_LEAD_FACTOR * (h->leads.calls.hash + digest);
     if ((h->leads.calls.left -= bytes) < 0)
         mc_lead_throttle(h, &h->leads.calls, bytes, r);
 }

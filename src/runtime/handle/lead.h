@@ -47,7 +47,7 @@ typedef struct mc_lead {
     uint32_t n_barriers;              /* that are not complete */
     bool dropped;                     /* its persistent request is gone */
     mc_list_t waiting;                /* requests whose runs wait for a barrier */
-    uint64_t calls;                   /* a hash of all that it has counted */
+    uint64_t hash;                    /* of the calls that it has counted */
     uint32_t n_starts;                /* of a persistent request, refused ones too */
     mc_refusals_t refused;
 } mc_lead_t;
@@ -70,7 +70,7 @@ static inline bool mc_lead_count(mc_lead_t *l, int64_t bytes)
  * complement. The maxima are each other's complement where all ranks have the same hash. */
 static inline void mc_lead_compare(const mc_lead_t *l, int64_t both[2])
 {
-    both[0] = (int64_t)(MC_LEAD_FACTOR * l->refused.hash ^ l->calls);
+    both[0] = (int64_t)(MC_LEAD_FACTOR * l->refused.hash ^ l->hash);
     both[1] = ~both[0];
 }
 static inline bool mc_lead_differs(const int64_t both[2])
