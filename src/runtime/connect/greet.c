@@ -240,8 +240,7 @@ static void cancel(meshcoll_request_t *r, int status)
     }
 }
 
-static const mc_request_kind_t kind = {
-    .bytes = sizeof(struct mc_greeter), .advance = advance, .cancel = cancel};
+static const mc_request_kind_t kind = {.advance = advance, .cancel = cancel};
 
 static int open_greeter(meshcoll_t *h)
 {

@@ -28,7 +28,7 @@ typedef struct {
 
 /* NULL: nothing to do. Where a run fails alone, `why` is set; else its failure is the mesh's. */
 typedef struct {
-    size_t bytes;         /* of a request of this kind */
+    size_t bytes;         /* that mc_run_make allocates for one; of runs */
     bool is_internal;     /* runs for the library, and belongs to nobody */
     bool is_run;          /* begins with mc_run_t */
     bool blocks;          /* its start does */

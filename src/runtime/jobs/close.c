@@ -331,7 +331,7 @@ static void describe(const meshcoll_request_t *r, mc_wait_t *wait)
 }
 
 static const mc_request_kind_t farewell_kind = {
-    .bytes = sizeof(farewell_t), .is_internal = true, .advance = look, .describe = describe};
+    .is_internal = true, .advance = look, .describe = describe};
 
 /* Between two looks at the monitor: peers may still need this rank to progress. */
 static void serve_others(mc_job_t *job)

@@ -109,8 +109,7 @@ static void describe(const meshcoll_request_t *r, mc_wait_t *wait)
     wait->peer = matched ? t->from : t->peer;
 }
 
-static const mc_request_kind_t kind = {
-    .bytes = sizeof(mc_transfer_t), .describe = describe, .release = release};
+static const mc_request_kind_t kind = {.describe = describe, .release = release};
 
 mc_transfer_t *mc_transfer_take(meshcoll_t *h)
 {
