@@ -6,7 +6,7 @@ import tempfile
 import time
 
 import programs
-from contenders import (DEFAULT, OURS, OURS_PERSISTENT, PROGRAM, ROOT, environment, ours)
+from contenders import DEFAULT, MINE, OURS_FIRST, OURS_PERSISTENT, PROGRAM, ROOT, environment, mine
 from grid import BARRIER, UsageError
 from store import now
 
@@ -59,7 +59,7 @@ class Session:
                 if one.family in self.families and one.group in (DEFAULT, *self.settings["groups"])]
 
     def everybody(self, cluster):
-        return [(self.tool(PROGRAM), one) for one in ours(cluster, self.tune_file)] + self.find_peers(cluster)
+        return [(self.tool(PROGRAM), one) for one in mine(cluster, self.tune_file).values()] + self.find_peers(cluster)
 
     def left(self):
         budget = self.settings["budget"]
@@ -100,7 +100,7 @@ def tune(session, cluster):
     program = [session.tool("meshcoll"), "tune", "--json", "--seconds", f"{session.settings['tune_seconds']:g}"]
     program += ["--mesh", cluster.mesh] if cluster.mesh else []
     seconds = session.settings["tune_seconds"] * 4 + 60
-    contender = ours(cluster, session.tune_file)[0]
+    contender = mine(cluster, session.tune_file)[OURS_PERSISTENT]
     outcome = session.start(contender, cluster, program, lambda: seconds, lines.append)
     try:
         told = json.loads("".join(lines))
@@ -131,7 +131,7 @@ def take_turn(session, cluster, program, contender, turn, todo):
             raise
         missing = taker.missing()
         lost = missing[:1]
-        if missing and contender.group != DEFAULT and contender.name != OURS_PERSISTENT:
+        if missing and contender.group != DEFAULT and contender.name not in MINE:
             lost = [cell for cell in missing if cell[0] == missing[0][0]]   # one end of a peer's program is enough
         fail(session, key, contender, lost, outcome.reason())
         useless = 0 if len(missing) < len(todo) else useless + 1
@@ -205,6 +205,8 @@ def launch(session, cluster, program, contender, turn, taker):
         words += ["--mesh", session.store.data["tunes"][cluster.key]["mesh"]]
     cells = [f"{c}:{size}" for c, size in taker.batch]
     with tempfile.TemporaryDirectory() as folder:
+        if contender.name == OURS_FIRST:        # nothing that an earlier job has found
+            contender.env["XDG_CACHE_HOME"] = folder
         return session.start(contender, cluster, [*words, "--gate", gate_in(folder), *cells], patience, taker.take)
 
 
@@ -252,7 +254,7 @@ class Field:
     def best(self, group, cell):
         """The fastest peer of a group: its name and time."""
         times = [(self.screened(one, cell), one.name) for one in self.by_name.values()
-                 if one.group == group and one.name not in (OURS, OURS_PERSISTENT)]
+                 if one.group == group and one.name not in MINE]
         return min([pair for pair in times if pair[0]], default=(None, None))
 
     def promising(self, contender, cell):
@@ -260,7 +262,7 @@ class Field:
         ones, and of the persistent ones, the best one, where it might be ahead of those at default settings."""
         time, (best, _) = self.screened(contender, cell), self.best(DEFAULT, cell)
         s = self.session.settings
-        if contender.name in (OURS, OURS_PERSISTENT) or not s["prune"]:
+        if contender.name in MINE or not s["prune"]:
             return True
         if contender.group == DEFAULT:
             if time is None or best is None:        # the screening may have had bad luck
@@ -272,7 +274,7 @@ class Field:
     def worth_screening(self, contender, cell):
         """A large size of the grid costs seconds: only where it was not hopeless at the size below."""
         collective, size = cell
-        if contender.group == DEFAULT or contender.name == OURS_PERSISTENT or size <= FIRST_LARGE:
+        if contender.group == DEFAULT or contender.name in MINE or size <= FIRST_LARGE:
             return True
         below = [one for one in self.session.wanted(self.cluster) if one[0] == collective and one[1] < size]
         if not below:
@@ -286,7 +288,7 @@ class Field:
 
         def is_open(cell):
             record = store.cell(key, turn, contender.name, *cell)
-            again = contender.name in (OURS, OURS_PERSISTENT) or contender.group == DEFAULT
+            again = contender.name in MINE or contender.group == DEFAULT
             return record is None or ("failed" in record and (again or record["failed"] == "interrupted"))
 
         def chosen(cell):

@@ -55,7 +55,9 @@ def misses_of(cluster, found):
 VIEWS = (("Blocking calls over the best peer at default settings", stats.Cell.over_peer),
          ("Blocking calls over the best peer at default settings or forced", stats.Cell.over_forced),
          ("Persistent requests over the best peer at default settings, in blocking or persistent calls",
-          stats.Cell.over_persistent))
+          stats.Cell.over_persistent),
+         ("Blocking calls not tuned over tuned, both after 200 calls", stats.Cell.over_tuned),
+         ("The first 10 calls, not tuned, over tuned after 200 calls", stats.Cell.first_over_tuned))
 
 
 def readme_part(measured):

@@ -2,13 +2,14 @@
  * A library's own collectives, timed and checked as meshcoll-bench times and checks meshcoll's: one
  * program for all libraries (library.h), started by compare.
  *
- *     mpirun -n RANKS peer [-n ITERATIONS] [-t SECONDS] [-l LEAST] [-1] [--persistent]
- *         [--pages huge|small] [--mesh TEXT] [--gate FILE] COLLECTIVE:BYTES…
+ *     mpirun -n RANKS peer [-n ITERATIONS] [-t SECONDS] [-l LEAST] [-1] [-w CALLS:SECONDS]
+ *         [--persistent] [--pages huge|small] [--mesh TEXT] [--gate FILE] COLLECTIVE:BYTES…
  *
  * A cell is a collective and the bytes of its whole vector (alltoall: of one rank's send buffer), a
  * multiple of 4, and of 4 × ranks where ranks hold blocks; of a barrier 0. A cell ends after
  * ITERATIONS, or after SECONDS but not before LEAST. With -1 the checked run that precedes them is
- * timed, and the only one if it took SECONDS. Rank 0 prints a JSON object a line: the library's
+ * timed, and the only one if it took SECONDS. With -w, CALLS of the operation come before what is
+ * timed, as many as begin within SECONDS. Rank 0 prints a JSON object a line: the library's
  * version, then for each cell one when it begins and one with its times.
  */
 #include "../common/gate_mpi.h"
@@ -60,8 +61,8 @@ typedef struct {
 } cell_t;
 
 typedef struct {
-    int iterations, least;
-    double seconds;
+    int iterations, least, warm_calls;
+    double seconds, warm_seconds;
     bool once, persistent, small_pages;
     const char *mesh, *gate; /* NULL: what is found; iterations begin after the barrier alone */
     cell_t *cell;
@@ -145,6 +146,12 @@ static cell_t parse_cell(const char *text)
     return (cell_t){BCAST, 0};
 }
 
+static void read_warm_up(const char *text, options_t *o)
+{
+    if (sscanf(text, "%d:%lf", &o->warm_calls, &o->warm_seconds) != 2)
+        die("expected -w CALLS:SECONDS, came ", text);
+}
+
 static void read_options(int argc, char **argv, options_t *o)
 {
     static const struct option longs[] = {{"gate", required_argument, NULL, 'g'},
@@ -152,7 +159,7 @@ static void read_options(int argc, char **argv, options_t *o)
                                           {"pages", required_argument, NULL, 'h'},
                                           {"persistent", no_argument, NULL, 'p'},
                                           {0}};
-    for (int which; (which = getopt_long(argc, argv, "n:t:l:1", longs, NULL)) != -1;) {
+    for (int which; (which = getopt_long(argc, argv, "n:t:l:1w:", longs, NULL)) != -1;) {
         if (which == 'n')
             o->iterations = atoi(optarg);
         else if (which == 't')
@@ -161,6 +168,8 @@ static void read_options(int argc, char **argv, options_t *o)
             o->least = atoi(optarg);
         else if (which == '1')
             o->once = true;
+        else if (which == 'w')
+            read_warm_up(optarg, o);
         else if (which == 'g')
             o->gate = optarg;
         else if (which == 'm')
@@ -341,6 +350,19 @@ static bool wants_more(const options_t *o, const times_t *times, double spent)
     return times->n_in_time < o->iterations && !over;
 }
 
+/* What a library learns from its calls, it knows then. Rank 0's clock decides for all. */
+static void warm_up(const options_t *o, const view_t *view)
+{
+    const double came = now();
+    for (int i = 0; i < o->warm_calls; i++) {
+        char more = now() - came < o->warm_seconds;
+        library_share(&more);
+        if (!more)
+            return;
+        run_after_barrier(view, true);
+    }
+}
+
 /* Rank 0's clock decides for all whether there is another round. */
 static void run_rounds(const options_t *o, const view_t *view, times_t *times)
 {
@@ -405,6 +427,7 @@ static void time_cell(const options_t *o, const view_t *view, times_t *times)
         times->in_time[times->n_in_time++] = checked;
     } else {
         clear(view);
+        warm_up(o, view);
         run_rounds(o, view, times);
     }
     int late;

@@ -16,7 +16,7 @@ from matplotlib.ticker import FuncFormatter  # noqa: E402
 
 import grid             # noqa: E402
 import stats            # noqa: E402
-from contenders import DEFAULT, FORCED, OURS, OURS_PERSISTENT  # noqa: E402
+from contenders import DEFAULT, FORCED, MINE, OURS, OURS_PERSISTENT  # noqa: E402
 from runs import Runs       # noqa: E402
 from store import Store     # noqa: E402
 
@@ -46,7 +46,7 @@ def over_peer(cell):
 def shown(cell):
     """Us, the peers at default settings, and the best forced one."""
     found = {name: times for name, times in cell.times.items()
-             if times.median and (times.group == DEFAULT or name == OURS_PERSISTENT)}
+             if times.median and (name in (OURS, OURS_PERSISTENT) or times.group == DEFAULT and name not in MINE)}
     best = cell.best(FORCED)
     return {**found, "best forced": cell.times[best]} if best else found
 

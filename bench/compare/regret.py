@@ -10,7 +10,7 @@ import json
 import statistics
 
 import programs
-from contenders import OURS_PERSISTENT, ours
+from contenders import OURS_PERSISTENT, mine
 from grid import BARRIER, ELEMENT
 from measure import SCREENING, OutOfTime, bench
 from store import now
@@ -46,7 +46,7 @@ def measure_regrets(session, cluster):
 
 def measure_cell(session, cluster, collective, size):
     expected, top, named, left_out = candidates(session, cluster, collective, size)
-    contender = ours(cluster, session.tune_file)[1]
+    contender = mine(cluster, session.tune_file)[OURS_PERSISTENT]
     s = session.settings
     # one time of a long operation is worth as much as many of a short one
     dear = expected > s["cell_seconds"] / 4

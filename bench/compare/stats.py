@@ -4,7 +4,7 @@ import math
 import statistics
 
 import grid
-from contenders import DEFAULT, FORCED, OURS, OURS_PERSISTENT, PERSISTENT
+from contenders import DEFAULT, FORCED, MINE, OURS, OURS_FIRST, OURS_PERSISTENT, OURS_TUNED, PERSISTENT
 from text import exact_text, percent_text
 
 BURST = 64 << 10        # the lab's shaper lets messages up to about this pass above the rate
@@ -48,7 +48,7 @@ class Cell:
         self.times = {name: Times(cells) for name, cells in by_contender.items()}
         self.ours = self.times.get(OURS, Times([]))
         self.persistent = self.times.get(OURS_PERSISTENT, Times([]))
-        self.peers = {name: t for name, t in self.times.items() if name not in (OURS, OURS_PERSISTENT) and t.median}
+        self.peers = {name: t for name, t in self.times.items() if name not in MINE and t.median}
         self.best_peer = self.best(DEFAULT)
         self.regret = regret or {}
         self.asked = asked      # the sizes of the run: this one is one of them, rounded
@@ -73,6 +73,14 @@ class Cell:
 
     def over_forced(self):
         return self.over(self.ours, DEFAULT, FORCED)
+
+    def over_tuned(self, name=OURS):
+        """Not tuned over tuned, both in blocking calls."""
+        times = [self.times[one].median if one in self.times else None for one in (name, OURS_TUNED)]
+        return times[0] / times[1] if all(times) else None
+
+    def first_over_tuned(self):
+        return self.over_tuned(OURS_FIRST)
 
     def over_persistent(self):
         return self.over(self.persistent, DEFAULT, PERSISTENT)
@@ -161,6 +169,11 @@ def peer_targets(cells):
     means = [(name, mean, 1.0) for name, mean in means_of(cells, Cell.over_peer)]
     found = [Target("mean over best peer <= 1.00", means, expected=len({cell.collective for cell in cells})),
              Target("over best peer <= 1.25 in every cell", over, expected=len(cells))]
+    for what, value, limit in (("not tuned over tuned, mean <= 1.05", Cell.over_tuned, 1.05),
+                               ("first 10 calls over tuned, mean <= 1.25", Cell.first_over_tuned, 1.25)):
+        found.append(Target(what, [(name, mean, limit) for name, mean in means_of(cells, value)]))
+    found.append(Target("not tuned over tuned <= 1.15 in every cell",
+                        [(cell.name(), cell.over_tuned(), 1.15) for cell in cells if cell.over_tuned()]))
     for what, value in (("beside: forced, mean", Cell.over_forced), ("beside: persistent, mean", Cell.over_persistent)):
         found.append(Target(what, [(name, mean, math.inf) for name, mean in means_of(cells, value)], summary="largest"))
     return found

@@ -77,7 +77,7 @@ left() { # MADE-UP-CHANGE
     python3 -B - "$1" <<'PYTHON' 2>&1
 import importlib.machinery, importlib.util, sys
 sys.path.insert(0, "bench/compare")
-import grid, measure, store
+import contenders, grid, measure, store
 loader = importlib.machinery.SourceFileLoader("compare", "bench/compare/compare")
 compare = importlib.util.module_from_spec(importlib.util.spec_from_loader("compare", loader))
 loader.exec_module(compare)
@@ -88,7 +88,7 @@ s.store = store.Store("", {"cells": [], "regrets": {}})
 s.store.save = lambda: None
 for name, size in ("bcast", 64), ("barrier", 0):
     for turn in 0, 1:
-        for who in "meshcoll", "meshcoll-persistent":
+        for who in contenders.MINE:
             s.store.add_cell({"cluster": "4x4", "turn": turn, "contender": who, "collective": name, "bytes": size,
                               "median_s": 1.0})
     s.store.add_regret("4x4", name, size, {"regret": 0.0})
