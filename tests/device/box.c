@@ -1,7 +1,7 @@
 #include "box.h"
 
 #include "compose/strategy/strategy.h"
-#include "runtime/call/run.h"
+#include "runtime/request/run.h"
 #include "support/program_text.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* Alltoall: its plans, what goes over which link, and where blocks lie on the way. */
-#include "runtime/call/run.h"
+#include "runtime/request/run.h"
 #include "support/case.h"
 #include "support/inproc.h"
 #include "support/plans.h"

@@ -1,6 +1,6 @@
 /* Programs of the device executor: plans and bindings lowered to runs, their check and their text. */
 #include "gpu/program/program.h"
-#include "runtime/call/run.h"
+#include "runtime/request/run.h"
 #include "support/case.h"
 #include "support/plans.h"
 #include "support/program_text.h"

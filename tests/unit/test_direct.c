@@ -5,7 +5,7 @@
 #include "gpu/program/piece.h"
 #include "gpu/program/program.h"
 #include "plan/builder.h"
-#include "runtime/call/run.h"
+#include "runtime/request/run.h"
 #include "support/plans.h"
 #include "support/strategies.h"
 

@@ -2,7 +2,7 @@
 #include "gpu/launch/price.h"
 
 #include "gpu/program/program.h"
-#include "runtime/call/run.h"
+#include "runtime/request/run.h"
 #include "support/program_text.h"
 #include "support/stand.h"
 #include "support/strategies.h"

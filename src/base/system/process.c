@@ -8,6 +8,16 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+int mc_thread_start(pthread_t *thread, void *(*run)(void *context), void *context)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const int failed = pthread_create(thread, NULL, run, context);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return failed;
+}
+
 bool mc_process_has_ended(pid_t pid)
 {
     const int fd = mc_descriptor((int)syscall(SYS_pidfd_open, pid, 0));

@@ -1,6 +1,6 @@
 #include "gpu/proxy/state.h"
 
-#include "base/system/thread.h"
+#include "base/system/process.h"
 #include "runtime/connect/connections.h"
 #include "runtime/progress/failure.h"
 #include "runtime/progress/progress.h"

@@ -1,6 +1,6 @@
 #include "gpu/stream/stream.h"
 
-#include "base/system/thread.h"
+#include "base/system/process.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,7 +1,7 @@
 #include "job/bootstrap/seek.h"
 
 #include "base/system/descriptor.h"
-#include "base/system/thread.h"
+#include "base/system/process.h"
 
 #include <netdb.h>
 #include <pthread.h>

@@ -3,7 +3,7 @@
 #include "base/system/descriptor.h"
 #include "base/system/log.h"
 #include "base/system/ports.h"
-#include "base/system/thread.h"
+#include "base/system/process.h"
 #include "job/monitor/state.h"
 
 #include <errno.h>

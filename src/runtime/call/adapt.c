@@ -1,13 +1,13 @@
 #include "runtime/call/adapt.h"
 
-#include "runtime/call/leads.h"
-#include "runtime/call/request.h"
 #include "runtime/choose/candidates.h"
 #include "runtime/handle/calibrated.h"
 #include "runtime/handle/digest.h"
 #include "runtime/progress/busy.h"
 #include "runtime/progress/failure.h"
 #include "runtime/progress/wait.h"
+#include "runtime/request/leads.h"
+#include "runtime/request/request.h"
 
 #include <stdlib.h>
 #include <string.h>

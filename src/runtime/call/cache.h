@@ -12,7 +12,7 @@
 #ifndef MC_CALL_CACHE_H
 #define MC_CALL_CACHE_H
 
-#include "runtime/call/run.h"
+#include "runtime/request/run.h"
 
 /* A request of the cache: the call that it is bound to, and its place. */
 typedef struct mc_cached mc_cached_t;

@@ -1,13 +1,13 @@
 #include "runtime/call/call.h"
 
-#include "runtime/call/args.h"
 #include "runtime/call/cache.h"
-#include "runtime/call/leads.h"
-#include "runtime/call/numbers.h"
-#include "runtime/call/request.h"
 #include "runtime/handle/digest.h"
 #include "runtime/progress/callback.h"
 #include "runtime/progress/failure.h"
+#include "runtime/request/args.h"
+#include "runtime/request/leads.h"
+#include "runtime/request/numbers.h"
+#include "runtime/request/request.h"
 
 static inline bool is_barrier(const meshcoll_t *h, const meshcoll_args_t *given)
 {

@@ -1,14 +1,14 @@
 /*
  * The way of a call. call.c takes it from the public functions: its number, whether the job has failed, its arguments,
  * and one look into the cache (cache.h), which on a hit has a bound request. start.c goes on with a miss: the choice,
- * and a request with its plan and connections from the cache, which it binds. Both start the request (request.h), and
- * progress runs it until its owner has its status.
+ * and a request with its plan and connections from the cache, which it binds. Both start the request
+ * (request/request.h), and progress runs it until its owner has its status.
  */
 #ifndef MC_CALL_CALL_H
 #define MC_CALL_CALL_H
 
 #include "runtime/call/cache.h"
-#include "runtime/call/numbers.h"
+#include "runtime/request/numbers.h"
 
 /* A call: its checked arguments and its operation numbers. */
 typedef struct mc_call_args {

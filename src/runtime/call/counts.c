@@ -1,9 +1,9 @@
 #include "runtime/call/counts.h"
 
 #include "runtime/call/cache.h"
-#include "runtime/call/request.h"
 #include "runtime/execute/executor.h"
 #include "runtime/progress/failure.h"
+#include "runtime/request/request.h"
 
 #include <stdlib.h>
 #include <string.h>

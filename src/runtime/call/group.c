@@ -11,13 +11,13 @@
 #include "runtime/call/call.h"
 
 #include "compose/planner/planner.h"
-#include "runtime/call/args.h"
 #include "runtime/call/cache.h"
-#include "runtime/call/numbers.h"
-#include "runtime/call/request.h"
 #include "runtime/progress/callback.h"
 #include "runtime/progress/failure.h"
 #include "runtime/progress/threads.h"
+#include "runtime/request/args.h"
+#include "runtime/request/numbers.h"
+#include "runtime/request/request.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,15 +1,15 @@
 #include "runtime/call/call.h"
 
 #include "runtime/call/adapt.h"
-#include "runtime/call/args.h"
 #include "runtime/call/cache.h"
 #include "runtime/call/counts.h"
-#include "runtime/call/leads.h"
-#include "runtime/call/numbers.h"
-#include "runtime/call/request.h"
 #include "runtime/handle/digest.h"
 #include "runtime/progress/callback.h"
 #include "runtime/progress/failure.h"
+#include "runtime/request/args.h"
+#include "runtime/request/leads.h"
+#include "runtime/request/numbers.h"
+#include "runtime/request/request.h"
 
 /* Starts a request whose binding returned `status`. */
 static int start(mc_run_t *r, int status, meshcoll_request_t **request)

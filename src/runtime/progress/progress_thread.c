@@ -1,7 +1,7 @@
 #include "runtime/progress/progress_thread.h"
 
 #include "base/system/descriptor.h"
-#include "base/system/thread.h"
+#include "base/system/process.h"
 #include "runtime/progress/callback.h"
 #include "runtime/progress/progress.h"
 

@@ -8,7 +8,7 @@
 #include "gpu/cuda/driver.h"
 #include "gpu/mesh/arena.h"
 #include "gpu/program/program.h"
-#include "runtime/call/run.h"
+#include "runtime/request/run.h"
 
 #include <meshcoll/env.h>
 

@@ -1,4 +1,4 @@
-#include "runtime/call/request.h"
+#include "runtime/request/request.h"
 
 #include "runtime/handle/run.h"
 #include "runtime/progress/busy.h"

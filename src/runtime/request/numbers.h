@@ -8,18 +8,18 @@
  * and all its runs share it: they follow each other, and messages of a pair with one number match
  * in order. Calls and persistent requests take numbers from separate halves of the range. The barriers of leads
  * (handle/lead.h) have their own at the end of the second half: each persistent request one, and calls
- * so many in turn. The agreements of what calls learn (adapt.h) share one more.
+ * so many in turn. The agreements of what calls learn (call/adapt.h) share one more.
  *
  * Which request serves a call is therefore local: it may depend on what has completed on this rank,
  * which differs between ranks. A request is a plan with its memory, and with the call's number it
  * produces the same messages as any other request of the same collective, root and strategy.
  *
- * The choice of the strategy must not differ between ranks, and does not (choice.h, adapt.h). New connections need no
- * agreement: both ends make one when their first plan with this peer is made, at calls that may differ, and a run waits
- * until its own are greeted (connect/greet.h).
+ * The choice of the strategy must not differ between ranks, and does not (choice.h, call/adapt.h). New connections need
+ * no agreement: both ends make one when their first plan with this peer is made, at calls that may differ, and a run
+ * waits until its own are greeted (connect/greet.h).
  */
-#ifndef MC_CALL_NUMBERS_H
-#define MC_CALL_NUMBERS_H
+#ifndef MC_REQUEST_NUMBERS_H
+#define MC_REQUEST_NUMBERS_H
 
 #include "runtime/handle/handle.h"
 

@@ -1,10 +1,10 @@
 /* Counting calls into the leads of handle/lead.h, and their barriers. The caller holds the mesh's
  * lock. */
-#ifndef MC_CALL_LEADS_H
-#define MC_CALL_LEADS_H
+#ifndef MC_REQUEST_LEADS_H
+#define MC_REQUEST_LEADS_H
 
-#include "runtime/call/numbers.h"
-#include "runtime/call/run.h"
+#include "runtime/request/numbers.h"
+#include "runtime/request/run.h"
 
 /* Prepares the lead of the calls of a mesh. */
 void mc_lead_open(meshcoll_t *h);

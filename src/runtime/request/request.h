@@ -1,6 +1,6 @@
 /* Starting, waiting for and releasing requests of any kind. The caller holds the mesh's lock. */
-#ifndef MC_CALL_REQUEST_H
-#define MC_CALL_REQUEST_H
+#ifndef MC_REQUEST_REQUEST_H
+#define MC_REQUEST_REQUEST_H
 
 #include "runtime/handle/request.h"
 #include "runtime/progress/callback.h"

@@ -1,10 +1,10 @@
-#include "runtime/call/run.h"
+#include "runtime/request/run.h"
 
 #include "compose/planner/planner.h"
-#include "runtime/call/args.h"
-#include "runtime/call/request.h"
 #include "runtime/connect/connections.h"
 #include "runtime/progress/progress.h"
+#include "runtime/request/args.h"
+#include "runtime/request/request.h"
 
 #include <stdlib.h>
 #include <string.h>

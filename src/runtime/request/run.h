@@ -1,6 +1,6 @@
 /* Making, binding and running plans. The caller holds the mesh's lock. */
-#ifndef MC_CALL_RUN_H
-#define MC_CALL_RUN_H
+#ifndef MC_REQUEST_RUN_H
+#define MC_REQUEST_RUN_H
 
 #include "runtime/handle/run.h"
 
