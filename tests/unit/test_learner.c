@@ -38,7 +38,7 @@ static void begin(job_t *j, const double seconds[N])
         j->seconds[c] = seconds[c];
     }
     for (int r = 0; r < RANKS; r++) {
-        j->rank[r] = mc_learner(&offered[0], false);
+        j->rank[r] = mc_learner(&offered[0], 0);
         j->rate[r] = 1;
     }
 }
@@ -227,7 +227,7 @@ Test(learner, of_one_candidate_has_nothing_to_do)
     job_t j;
     begin(&j, wrong_links);
     one = offered[1];
-    l = mc_learner(&one, false);
+    l = mc_learner(&one, 0);
     for (int i = 0; i < MC_LEARN_LONG + MC_LEARN_AGREEING; i++) {
         mc_learner_note(&l, 0, 1000 + i);
         const mc_learn_turn_t turn = mc_learner_next(&l);
@@ -249,7 +249,7 @@ Test(learner, begins_with_what_is_known)
     job_t j;
     begin(&j, wrong_links);
     for (int r = 0; r < RANKS; r++)
-        j.rank[r] = mc_learner(&offered[1], true);
+        j.rank[r] = mc_learner(&offered[1], 30000);
     calls(&j, 50);
     cr_expect_eq(j.rank[0].phase, MC_LEARN_SETTLED);
     cr_expect_eq(j.trials[0], 50, "it is the learner's first");

@@ -14,12 +14,13 @@ enum { COUNT_BITS = 21, COUNTS = 3 };
 _Static_assert(COUNTS *(MC_LEARN_WORDS - MC_CANDIDATES) == MC_CANDIDATES, "each has a count");
 _Static_assert(COUNTS *COUNT_BITS < 64, "they fit in a word");
 
-mc_learner_t mc_learner(const mc_ranked_t *first, bool known)
+mc_learner_t mc_learner(const mc_ranked_t *first, int64_t ns)
 {
-    return (mc_learner_t){.phase = known ? MC_LEARN_SETTLED : MC_LEARN_TURNS,
+    return (mc_learner_t){.phase = ns > 0 ? MC_LEARN_SETTLED : MC_LEARN_TURNS,
                           .round = MC_TRIAL_FIRST,
                           .n = 1,
                           .candidate = {*first},
+                          .mean = {ns},
                           .n_turns = 1};
 }
 

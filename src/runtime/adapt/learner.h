@@ -55,8 +55,8 @@ typedef struct {
     int64_t time[MC_CANDIDATES][MC_LEARN_LONG];
 } mc_learner_t;
 
-/* `known`: an earlier job has found it the fastest. */
-mc_learner_t mc_learner(const mc_ranked_t *first, bool known);
+/* `ns`: an earlier job has found it the fastest, and that it takes so long; 0: none has. */
+mc_learner_t mc_learner(const mc_ranked_t *first, int64_t ns);
 
 /* Before the next call of one that WANTS: `n` candidates, of which those that it knows, and those for which there is no
  * room, are left out. */

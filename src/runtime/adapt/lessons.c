@@ -36,7 +36,7 @@ static int32_t find_oldest(const mc_lessons_t *t)
 }
 
 mc_lesson_t *mc_lessons_add(mc_lessons_t *t, const mc_choice_key_t *key, const mc_ranked_t *first,
-                            int *status)
+                            int64_t ns, int *status)
 {
     const int32_t at = t->n < MC_LESSONS ? t->n : find_oldest(t);
     *status = MESHCOLL_OK;
@@ -48,7 +48,7 @@ mc_lesson_t *mc_lessons_add(mc_lessons_t *t, const mc_choice_key_t *key, const m
         return NULL;
     }
     *lesson = (mc_lesson_t){.key = *key,
-                            .learner = mc_learner(first, false),
+                            .learner = mc_learner(first, ns),
                             .last = ++t->n_counted,
                             .timed.number = UINT32_MAX};
     t->lesson[at] = lesson;

@@ -43,9 +43,9 @@ void mc_lessons_free(mc_lessons_t *t);
 
 /* NULL: there is none. */
 mc_lesson_t *mc_lessons_find(const mc_lessons_t *t, const mc_choice_key_t *key);
-/* Adds one. NULL: all are settled, or there is no memory, which is an error: `status`. */
+/* Adds one; `ns` as of mc_learner. NULL: all are settled, or there is no memory, which is an error: `status`. */
 mc_lesson_t *mc_lessons_add(mc_lessons_t *t, const mc_choice_key_t *key, const mc_ranked_t *first,
-                            int *status);
+                            int64_t ns, int *status);
 /* Those that are settled begin a look, and those that no call has come back to since the last one go. */
 void mc_lessons_look(mc_lessons_t *t);
 

@@ -99,12 +99,15 @@ static int begin_agreement(meshcoll_t *h, mc_lesson_t *lesson)
 /* Choosing -------------------------------------------------------------------------------------------- */
 
 /* By what is the same on all ranks. A user's operation may be freed while its call is deferred. */
-static bool learns(const meshcoll_t *h, const meshcoll_args_t *a, const mc_choice_key_t *key)
+static bool learns(const meshcoll_t *h, const mc_choice_key_t *key)
 {
-    const bool users = (unsigned)a->op >= MESHCOLL_OPS;
-    const bool forced = key->strategy || (h->choice.is_forced[a->collective] && !key->unforced);
-    const bool counts = a->counts || a->in_counts || a->counts_at_root;
-    return h->calls.adapt && a->count > 0 && !forced && !counts && !users && !key->one_line;
+    const bool forced = key->strategy || (h->choice.is_forced[key->collective] && !key->unforced);
+    return h->calls.adapt && key->bytes > 0 && !forced && !key->one_line;
+}
+
+static bool call_learns(const meshcoll_t *h, const meshcoll_args_t *a, const mc_choice_key_t *key)
+{
+    return learns(h, key) && (unsigned)a->op < MESHCOLL_OPS && !a->counts;
 }
 
 static bool is_ready(const meshcoll_t *h, const mc_choice_key_t *key)
@@ -168,6 +171,27 @@ static int ask(meshcoll_t *h, mc_lesson_t *lesson, mc_learn_turn_t *turn)
     return turn->agrees ? begin_agreement(h, lesson) : MESHCOLL_OK;
 }
 
+void mc_adapt_recall(const meshcoll_t *h, const mc_choice_key_t *key, mc_ranked_t *choice)
+{
+    const mc_known_t *const known =
+        learns(h, key) ? mc_known_find(&h->calls.adapt->known, key) : NULL;
+    if (!known)
+        return;
+    choice->strategy = known->strategy;
+    choice->seconds =
+        mc_strategy_seconds(&known->strategy, &h->mesh, &h->links, key->root, (double)key->bytes);
+}
+
+static mc_lesson_t *add(const meshcoll_t *h, const mc_choice_key_t *key, const mc_ranked_t *planned,
+                        int *status)
+{
+    mc_adapt_t *const t = h->calls.adapt;
+    const mc_known_t *const known = mc_known_find(&t->known, key);
+    mc_ranked_t first = *planned;
+    mc_adapt_recall(h, key, &first);
+    return mc_lessons_add(&t->lessons, key, &first, known ? known->ns : 0, status);
+}
+
 /* Of a call that is not deferred, or is no more. e->best: the planner's, at least where the key has no lesson. */
 static int choose(meshcoll_t *h, mc_lesson_t *lesson, uint32_t number, mc_choice_entry_t *e,
                   bool *timed)
@@ -176,7 +200,7 @@ static int choose(meshcoll_t *h, mc_lesson_t *lesson, uint32_t number, mc_choice
     int status = MESHCOLL_OK;
     *timed = false;
     if (!lesson)
-        lesson = mc_lessons_add(&h->calls.adapt->lessons, &e->key, &e->best, &status);
+        lesson = add(h, &e->key, &e->best, &status);
     if (!lesson)
         return status;
     status = ask(h, lesson, &turn);
@@ -198,7 +222,7 @@ int mc_adapt_choose(meshcoll_t *h, const mc_call_args_t *asked, mc_choice_entry_
     bool timed = false;
     int status = MESHCOLL_OK;
     *adapted = MC_ADAPT_CHOSEN;
-    if (!learns(h, a, &e->key))
+    if (!call_learns(h, a, &e->key))
         return mc_cache_look(h, a, e);
     if (h->calls.adapt->deferred.first || !is_ready(h, &e->key)) {
         *adapted = MC_ADAPT_DEFERRED;
@@ -454,6 +478,25 @@ void mc_adapt_print(const meshcoll_t *h, mc_text_t *text)
     }
 }
 
+/* Keeping --------------------------------------------------------------------------------------------- */
+
+void mc_adapt_save(const meshcoll_t *h, mc_text_t *text)
+{
+    if (h->calls.adapt)
+        mc_known_print(&h->calls.adapt->lessons, &h->calls.adapt->known, &h->mesh, text);
+}
+
+int mc_adapt_load(meshcoll_t *h, const char *text)
+{
+    mc_known_list_t known;
+    const int status = h->calls.adapt ? mc_known_parse(text, &h->mesh, &known) : MESHCOLL_OK;
+    if (status || !h->calls.adapt)
+        return status;
+    free(h->calls.adapt->known.list);
+    h->calls.adapt->known = known;
+    return MESHCOLL_OK;
+}
+
 /* Opening --------------------------------------------------------------------------------------------- */
 
 int mc_adapt_open(meshcoll_t *h, const char *mode)
@@ -480,6 +523,7 @@ void mc_adapt_free(meshcoll_t *h)
     while (h->calls.adapt->deferred.first) /* the caller has them still */
         mc_list_remove(h->calls.adapt->deferred.first);
     mc_lessons_free(&h->calls.adapt->lessons);
+    free(h->calls.adapt->known.list);
     free(h->calls.adapt);
     h->calls.adapt = NULL;
 }

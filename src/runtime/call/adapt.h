@@ -18,22 +18,32 @@
 #ifndef MC_CALL_ADAPT_H
 #define MC_CALL_ADAPT_H
 
-#include "runtime/adapt/lessons.h"
+#include "runtime/adapt/known.h"
 #include "runtime/call/cache.h"
 #include "runtime/call/call.h"
 
 typedef struct mc_adapt {
     mc_lessons_t lessons;
-    uint32_t begun, done; /* agreements */
-    uint32_t n_awaited;   /* blocking calls that wait for one */
-    mc_list_t pending;    /* agreements that wait for the one before them */
-    mc_list_t spare;      /* that run no more */
-    mc_list_t deferred;   /* calls, in their order */
+    mc_known_list_t known; /* from an earlier job */
+    uint32_t begun, done;  /* agreements */
+    uint32_t n_awaited;    /* blocking calls that wait for one */
+    mc_list_t pending;     /* agreements that wait for the one before them */
+    mc_list_t spare;       /* that run no more */
+    mc_list_t deferred;    /* calls, in their order */
 } mc_adapt_t;
 
 /* `mode`: that of MESHCOLL_ADAPT, NULL where it is not set. */
 int mc_adapt_open(meshcoll_t *h, const char *mode);
 void mc_adapt_free(meshcoll_t *h);
+/* What its calls have learned, to be kept for the next job: the text of adapt/known.h, empty where they learn nothing.
+ * It is the same on all ranks after the same calls. */
+void mc_adapt_save(const meshcoll_t *h, mc_text_t *text);
+/* Takes it in, before the first call: the same text on all ranks. Does nothing where calls do not learn. On an error, as
+ * of a text of other extents, it takes in nothing. */
+int mc_adapt_load(meshcoll_t *h, const char *text);
+/* The strategy that is known for a call that does not learn itself, as of a persistent request; `choice` stays as it is
+ * where there is none. */
+void mc_adapt_recall(const meshcoll_t *h, const mc_choice_key_t *key, mc_ranked_t *choice);
 
 /* DEFERRED: by mc_adapt_defer, as it must not wait. TIMED: by mc_adapt_time. */
 typedef enum { MC_ADAPT_CHOSEN, MC_ADAPT_TIMED, MC_ADAPT_DEFERRED } mc_adapted_t;

@@ -176,11 +176,13 @@ int mc_call_persist(meshcoll_t *h, const mc_call_args_t *asked, const mc_request
 {
     const meshcoll_args_t *const a = &asked->args;
     const mc_numbers_t number = asked->number;
+    const mc_choice_key_t key = mc_cache_entry(h, a, asked->is_barrier).key;
     mc_ranked_t best;
     mc_persistent_t *own;
     int status = mc_cache_choose(h, a, asked->is_barrier, &best);
     if (status)
         return refuse(h, number, status);
+    mc_adapt_recall(h, &key, &best);
     const mc_description_t call = {.args = a,
                                    .strategy = &best.strategy,
                                    .number = number.own,

@@ -1,0 +1,86 @@
+/* What an earlier job has learned is used by calls of its kind alone, and kept on. All ranks are in this process. */
+#include "runtime/call/adapt.h"
+#include "support/six.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+enum { COUNT = 40, MOST_TURNS = 100000 };
+
+static const char known[] = "allreduce 160 0 free 1500 reduce:star(box*gpu) bcast:star(box*gpu)\n"
+                            "bcast 7 3 free 900 bcast:mst(box*gpu)\n";
+
+static int32_t in[RANKS][COUNT], out[RANKS][COUNT];
+
+/* What all ranks take for such a sum. */
+static void check_strategy(bool persistent, size_t count, const char *expected, bool equal)
+{
+    meshcoll_request_t *request[RANKS];
+    for (int r = 0; r < RANKS; r++) {
+        const int status = persistent
+                               ? meshcoll_allreduce_init(rank[r], in[r], out[r], count,
+                                                         MESHCOLL_INT32, MESHCOLL_SUM, &request[r])
+                               : meshcoll_iallreduce(rank[r], in[r], out[r], count, MESHCOLL_INT32,
+                                                     MESHCOLL_SUM, &request[r]);
+        cr_assert_eq(status, MESHCOLL_OK, "%s", meshcoll_last_error());
+        cr_expect_eq(strcmp(meshcoll_request_strategy(request[r]), expected) == 0, equal,
+                     "rank %d: %s", r, meshcoll_request_strategy(request[r]));
+    }
+    for (int turn = 0, left = RANKS; left > 0 && !persistent; turn++) {
+        cr_assert_lt(turn, MOST_TURNS, "hangs");
+        left = 0;
+        for (int r = 0; r < RANKS; r++)
+            if (request[r] && meshcoll_test(request[r]) == MESHCOLL_OK)
+                request[r] = NULL;
+            else
+                left += request[r] != NULL;
+    }
+    for (int r = 0; r < RANKS && persistent; r++)
+        meshcoll_free(request[r]);
+}
+
+Test(known, is_used_by_calls_of_its_kind)
+{
+    static const char star[] = "reduce:star(box*gpu) bcast:star(box*gpu)";
+    world_open();
+    for (int r = 0; r < RANKS; r++)
+        cr_assert_eq(mc_adapt_load(rank[r], known), MESHCOLL_OK, "%s", meshcoll_last_error());
+    check_strategy(false, COUNT, star, true);
+    check_strategy(true, COUNT, star, true);
+    check_strategy(false, COUNT - 1, star, false);
+    world_close();
+}
+
+Test(known, is_kept_for_the_next_job)
+{
+    char kept[1024];
+    mc_text_t text = mc_text(kept, sizeof kept);
+    world_open();
+    cr_assert_eq(mc_adapt_load(rank[0], known), MESHCOLL_OK);
+    mc_adapt_save(rank[0], &text);
+    cr_expect_str_eq(kept, known);
+    text = mc_text(kept, sizeof known - 2); /* no room for the last line */
+    mc_adapt_save(rank[0], &text);
+    cr_expect_eq(strncmp(kept, known, strlen(kept)), 0);
+    cr_expect_eq(strlen(kept), strcspn(known, "\n") + 1);
+    world_close();
+}
+
+Test(known, refuses_what_it_does_not_understand)
+{
+    static const char *const wrong[] = {
+        "allreduce 160 0 free 1500",
+        "allreduce 160 0 free 0 allreduce:ring(box*gpu)",
+        "allreduce 160 6 free 1500 allreduce:ring(box*gpu)",
+        "allreduce 160 0 often 1500 allreduce:ring(box*gpu)",
+        "nothing 160 0 free 1500 allreduce:ring(box*gpu)",
+        "allreduce 160 0 free 1500 allreduce:ring(elsewhere)",
+        "bcast 160 0 free 1500 bcast:star(box*gpu)\nrubbish",
+    };
+    world_open();
+    cr_assert_eq(mc_adapt_load(rank[0], known), MESHCOLL_OK);
+    for (size_t i = 0; i < MC_COUNT(wrong); i++)
+        cr_expect_lt(mc_adapt_load(rank[0], wrong[i]), 0, "%s", wrong[i]);
+    cr_expect_eq(rank[0]->calls.adapt->known.n, 2, "it keeps what it has");
+    world_close();
+}
