@@ -4,7 +4,7 @@
  * after the other and overlapped, and how much of the communication the overlap hides.
  *   meshcoll run -n 4 overlap                  # 8 layers of 512 x 512 weights, 16 samples
  *   meshcoll run -n 4 overlap 12 768 64        # 12 layers of 768 x 768 weights, 64 samples
- * docs/overlap.md explains what it prints.
+ * docs/calling.md explains what it prints.
  */
 #include <meshcoll/env.h>
 

@@ -10,7 +10,7 @@ Files: no circles. A file needs the headers that it includes, and the files that
 data with external linkage (mc_… and meshcoll_…). A header needs the same for its inline functions. A source and its
 own header count as one way: X.c needs X.h, never the reverse.
 
-The way of a call: the tree of functions in docs/architecture.md. Each is in the room that stands beside it, and the
+The way of a call: the tree of functions in docs/dev/architecture.md. Each is in the room that stands beside it, and the
 file of the one that leads to it calls it, by its name or as an operation of a table.
 
 Exit 1 and one line per breach.
@@ -247,7 +247,7 @@ def calls(path, name, files):
 
 
 def check_way(root, files):
-    page = "docs/architecture.md"
+    page = "docs/dev/architecture.md"
     bad, above = [], []
     text = (root / page).read_text(encoding="utf-8") if (root / page).is_file() else ""
     for number, line in enumerate(text.splitlines(), 1):

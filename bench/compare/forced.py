@@ -1,4 +1,4 @@
-"""The forced grid: a row names an algorithm for each collective, by the library's own parameters. docs/compare.md
+"""The forced grid: a row names an algorithm for each collective, by the library's own parameters. docs/benchmarks.md
 lists it with where each library documents them. Names are those of `ompi_info --param coll tuned --level 9`, of
 `mpivars`, and the numbers of the I_MPI_ADJUST family."""
 

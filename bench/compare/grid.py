@@ -98,7 +98,7 @@ class Cluster:
 
 def volume(collective, in_box):
     """Multiple of n that some box's full-duplex NIC must carry one way; rank 0, in the first box, is the root.
-    REFERENCE.md §5 (Chan et al., 2007) and, of boxes of unequal sizes, docs/compare.md. The library's
+    REFERENCE.md §5 (Chan et al., 2007) and, of boxes of unequal sizes, docs/benchmarks.md. The library's
     mc_lower_bound says the same: tests/cli/test_compare_grid.sh."""
     ranks, boxes = sum(in_box), len(in_box)
     if collective in ("bcast", "reduce"):

@@ -24,7 +24,7 @@ send buffer), rounded so that blocks are equal. All programs' buffers are in {pa
 meshcoll runs as a user gets it: not tuned, links found at creation, its files of earlier turns kept. Up to 200 calls (or
 what begins within 1 s) come before those that are timed; *first* are the first 10 calls of a job that finds no files.
 *Tuned*: `meshcoll tune` ran for {tune_seconds} s on each mesh; persistent requests are tuned. *At default settings*: a peer with one setting for all collectives and sizes. *Forced*: an algorithm named for each
-collective (the grid, docs/compare.md); the fastest of the grid in the screening gets turns, where it is within {near}
+collective (the grid, docs/benchmarks.md); the fastest of the grid in the screening gets turns, where it is within {near}
 times the best at default settings. *Persistent*: the same for MPI_…_init. A peer at default settings that the screening
 finds beyond {prune} times the best one gets no turns (cheap cells: beyond twice that).
 
@@ -37,7 +37,7 @@ the rate: at sizes up to that the bound bounds nothing, and a little above ratio
 fastest of all strategies tried, less 1: the planner's {top} cheapest and the named ones priced within {plausible} times
 the cheapest. *Model* is predicted over measured, of persistent requests.
 
-More: docs/compare.md."""
+More: docs/benchmarks.md."""
 SAID = ("iterations", "cell_seconds", "turns", "pages", "tune_seconds", "near", "prune", "top", "plausible")
 
 
@@ -141,7 +141,7 @@ def why_not(store, cluster):
 def crowding(cluster, cores):
     if cluster.ranks > cores:
         yield f"{cluster.ranks} ranks on {cores} cores: for small messages, who waits how decides, not the " \
-              "algorithm. All libraries yield while they wait (docs/compare.md)."
+              "algorithm. All libraries yield while they wait (docs/benchmarks.md)."
         yield ""
 
 

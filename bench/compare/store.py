@@ -8,7 +8,7 @@ VERSION = 3         # 3: turns of one program for all; 2: rounds, times from the
 
 
 class Store:
-    """`data` = {"settings", "machine", "tunes", "cells", "regrets", "events"}; see docs/compare.md."""
+    """`data` = {"settings", "machine", "tunes", "cells", "regrets", "events"}; see docs/benchmarks.md."""
 
     def __init__(self, path, data):
         self.path, self.data = path, data

@@ -1,4 +1,4 @@
-/* The same numbers for programs: CSV and JSON, with the same names. docs/bench.md lists them. */
+/* The same numbers for programs: CSV and JSON, with the same names. docs/benchmarks.md lists them. */
 #include "bench.h"
 
 #include <errno.h>

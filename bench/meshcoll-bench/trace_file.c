@@ -1,7 +1,7 @@
 /*
  * A timeline in Chrome's trace format (Perfetto, chrome://tracing): a process per rank; in it a
  * thread per dimension and direction, more where messages overlap, and one for local work. Times are
- * microseconds. docs/bench.md lists the fields.
+ * microseconds. docs/benchmarks.md lists the fields.
  */
 #include "trace_file.h"
 

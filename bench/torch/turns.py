@@ -7,7 +7,7 @@
       build/torch/venv/bin/python $PWD/bench/torch/turns.py ddp fsdp2 --rate 200mbit
 
 A time is that of the slowest rank, from a barrier on. A line has the median and the quartiles of all rounds, and the
-median of the ratios of each round. docs/bench.md has more.
+median of the ratios of each round. docs/benchmarks.md has more.
 """
 
 import argparse

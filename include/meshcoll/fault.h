@@ -1,5 +1,5 @@
 /** @file
- * Faults: time limits, and ending a mesh; meshcoll.h includes this file. docs/faults.md says what happens
+ * Faults: time limits, and ending a mesh; meshcoll.h includes this file. docs/troubleshooting.md says what happens
  * when ranks are late, stopped or gone, and who is told of it.
  */
 #ifndef MESHCOLL_FAULT_H

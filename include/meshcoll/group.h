@@ -1,5 +1,5 @@
 /** @file
- * Groups of ranks: meshes of some ranks of a mesh; meshcoll.h includes this file. docs/groups.md says what
+ * Groups of ranks: meshes of some ranks of a mesh; meshcoll.h includes this file. docs/calling.md says what
  * they cost. Groups of calls are meshcoll_group_begin and meshcoll_group_end of meshcoll.h.
  */
 #ifndef MESHCOLL_GROUP_H

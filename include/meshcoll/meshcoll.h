@@ -17,7 +17,7 @@
  * child may make meshes of its own.
  *
  * Meshes of processes that are already in one job share its connections and threads, whatever makes them
- * (docs/groups.md). With MESHCOLL_THREADS=single only meshes that the same thread has made share them, and one
+ * (docs/calling.md). With MESHCOLL_THREADS=single only meshes that the same thread has made share them, and one
  * thread at a time uses all of these.
  *
  * Failure: a run that fails ends everything that runs on its mesh on this rank, with the same
@@ -25,7 +25,7 @@
  * mesh that they were made from, fail together. The buffers of these runs must stay valid until
  * meshcoll_destroy: where a network card accesses them by RDMA, a peer may still read or write
  * them. All other ranks are notified, and fail with an error that names the first cause when they wait or make
- * their next call. The same holds if a process ends or a machine cannot be reached (docs/faults.md).
+ * their next call. The same holds if a process ends or a machine cannot be reached (docs/troubleshooting.md).
  * A call that is refused for its arguments leaves the mesh as it was if all ranks are refused it; if only
  * some are, the mesh fails.
  *
@@ -139,7 +139,7 @@ typedef struct meshcoll_params {
      * of ranks. Ranks fill the mesh in their order; but if the dimension "box" is as long as there
      * are boxes, they fill it box by box. Boxes of unequal sizes are "box=8+8+4", a mesh with
      * dimensions box, gpu and fold in which adjacent ranks of a box differ in fold
-     * (docs/architecture.md). At most 2^19 ranks. Default: MESHCOLL_MESH, else discovered: ranks
+     * (docs/ragged.md). At most 2^19 ranks. Default: MESHCOLL_MESH, else discovered: ranks
      * that can share memory form a box; and where every NUMA node (or socket) of every box has the
      * same number of ranks bound to it, these form a "numa" (or "socket"). "": discovered, also
      * where MESHCOLL_MESH is set, as for a mesh of some of the job's processes. */
@@ -156,7 +156,7 @@ typedef struct meshcoll_params {
      * any process of this user may trace this one even where Yama would allow only its parents.
      * Default: MESHCOLL_TRANSPORTS, else network transports between boxes and shm inside a box. */
     const char *transports;
-    /** What meshcoll_explain reports: "1", "factor:3", "report.txt"; docs/explain.md has the
+    /** What meshcoll_explain reports: "1", "factor:3", "report.txt"; docs/troubleshooting.md has the
      * grammar. Default: MESHCOLL_EXPLAIN, else nothing is recorded. */
     const char *explain;
     /** What progresses messages while the program computes: "none", only calls of meshcoll
@@ -175,14 +175,14 @@ typedef struct meshcoll_params {
     meshcoll_hook_t hook;
     void *hook_context; /**< passed to every call of `hook`; stays the caller's */
     /** The monitor, a thread by which processes tell each other of deaths and failures
-     * (docs/faults.md): the seconds, 2 at least, after which a machine that does not answer counts as
+     * (docs/troubleshooting.md): the seconds, 2 at least, after which a machine that does not answer counts as
      * down, or "off". Default: MESHCOLL_MONITOR, else "4". */
     const char *monitor;
     /** How long a request may run, in seconds ("90"); "0": without limit (meshcoll/fault.h).
      * Default: MESHCOLL_TIMEOUT, else "1800". */
     const char *timeout;
     /** "1": all ranks compare each call before any of its data moves, and get ERR_MISMATCH if they
-     * disagree; the mesh can still be used (docs/checks.md). "0": ranks compare a call only where it
+     * disagree; the mesh can still be used (docs/troubleshooting.md). "0": ranks compare a call only where it
      * makes new connections, and a disagreement ends the mesh. Default: MESHCOLL_CHECK, else "0". */
     const char *check;
 } meshcoll_params_t;
@@ -270,7 +270,7 @@ MESHCOLL_API int meshcoll_set_strategy(meshcoll_t *mesh, meshcoll_collective_t c
  * not use may be NULL.
  *
  * Errors: ERR_INVALID_ARG (a buffer, root, datatype or operation does not fit), ERR_STRATEGY (a
- * forced strategy does not fit), ERR_NO_MEMORY, ERR_MISMATCH (docs/checks.md), and
+ * forced strategy does not fit), ERR_NO_MEMORY, ERR_MISMATCH (docs/troubleshooting.md), and
  * ERR_TRANSPORT, after which the mesh runs nothing more.
  */
 MESHCOLL_API int meshcoll_bcast(meshcoll_t *mesh, const void *in, void *out, size_t count,

@@ -1,5 +1,5 @@
 /** @file
- * Tagged messages between two ranks of a mesh; meshcoll.h includes this file. docs/messages.md says
+ * Tagged messages between two ranks of a mesh; meshcoll.h includes this file. docs/calling.md says
  * how they travel.
  */
 #ifndef MESHCOLL_MESSAGE_H

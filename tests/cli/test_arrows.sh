@@ -7,8 +7,8 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 
 fresh() { # a copy of the sources to break
     rm -rf "${scratch:?}"/*
-    mkdir -p "$scratch/bench" "$scratch/docs"
-    cp "$root/docs/architecture.md" "$scratch/docs"
+    mkdir -p "$scratch/bench" "$scratch/docs/dev"
+    cp "$root/docs/dev/architecture.md" "$scratch/docs/dev"
     cp -r "$root/src" "$root/include" "$scratch"
     cp -r "$root/bench/meshcoll-bench" "$scratch/bench"
 }
@@ -54,7 +54,7 @@ is_red "a circle" "src/base/high.h needs src/base/low.c (mc_low)"
 
 # the way of a call: a function that is elsewhere, and one that nothing above it calls
 fresh
-sed -i 's/^    mc_cache_serve  *call/    mc_cache_serve  bind/' "$scratch/docs/architecture.md"
+sed -i 's/^    mc_cache_serve  *call/    mc_cache_serve  bind/' "$scratch/docs/dev/architecture.md"
 is_red "bind/ does not define mc_cache_serve"
 fresh
 sed -i 's/mc_cache_serve(/mc_cache_give(/' "$scratch/src/runtime/call/start.c"

@@ -101,12 +101,12 @@ for one in "False:" 'True:s.store.data["cells"][3]["failed"] = "hung"' 'True:s.s
     [ "$(left "${one#*:}")" = "${one%%:*}" ] || fail "anything left after '${one#*:}': $(left "${one#*:}"), expected ${one%%:*}"
 done
 
-# The forced grid is the one that docs/compare.md states: a row for each, an algorithm for each collective or "-".
+# The forced grid is the one that docs/benchmarks.md states: a row for each, an algorithm for each collective or "-".
 got=$(python3 -B - <<'PYTHON' 2>&1
 import sys
 sys.path.insert(0, "bench/compare")
 import forced
-lines = [line.strip("| \n").split(" | ") for line in open("docs/compare.md", encoding="utf-8")]
+lines = [line.strip("| \n").split(" | ") for line in open("docs/benchmarks.md", encoding="utf-8")]
 head = next(cells for cells in lines if cells[:3] == ["row", "bcast", "reduce"])
 said = lines[lines.index(head) + 2:]
 for row, cells in zip(forced.openmpi(False) + forced.mpich() + forced.intel(), said):
@@ -117,7 +117,7 @@ for row, cells in zip(forced.openmpi(False) + forced.mpich() + forced.intel(), s
 print("the same")
 PYTHON
 )
-[ "$got" = "the same" ] || fail "docs/compare.md has another grid than forced.py: $got"
+[ "$got" = "the same" ] || fail "docs/benchmarks.md has another grid than forced.py: $got"
 
 # Sizes whose blocks are rounded stand in the column of what was asked for.
 is "[8, 64, 64, 1048576]" '[grid.column(size, asked) for size, asked in ((64, [8, 512]), (64, [8, 64, 512]), (80, [8, 64, 512]),

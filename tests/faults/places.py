@@ -1,4 +1,4 @@
-"""Where the ranks of a job run: on this machine, or in the boxes of a lab (docs/lab.md)."""
+"""Where the ranks of a job run: on this machine, or in the boxes of a lab (docs/dev/lab.md)."""
 
 import json
 import os

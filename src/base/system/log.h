@@ -1,6 +1,7 @@
 /*
- * What the library says besides errors, a line each: MESHCOLL_LOG=warn|info|debug[:FILE] (docs/explain.md). To stderr, or
- * appended to FILE, which ranks may share. Never said in the path of a call that goes well and was made before.
+ * What the library says besides errors, a line each: MESHCOLL_LOG=warn|info|debug[:FILE] (docs/troubleshooting.md). To
+ * stderr, or appended to FILE, which ranks may share. Never said in the path of a call that goes well and was made
+ * before.
  */
 #ifndef MC_BASE_LOG_H
 #define MC_BASE_LOG_H

@@ -11,8 +11,8 @@
 
 /* The requests that serve calls (call/cache.h). CACHED: so many are kept; more where more serve calls at once. STEPS:
  * of all that are kept, up to which calls of one strategy have requests of their own; MOST_STEPS: up to which they stay
- * after having served at once. A step takes some 180 bytes with its plan (docs/bench.md). LOOKS: at most so many are
- * looked at for a call. */
+ * after having served at once. A step takes some 180 bytes with its plan (docs/benchmarks.md). LOOKS: at most so many
+ * are looked at for a call. */
 enum {
     MC_CACHED_REQUESTS = 128,
     MC_CACHED_STEPS = 1 << 16,
