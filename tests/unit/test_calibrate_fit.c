@@ -91,6 +91,23 @@ Test(calibrate_fit, makes_links_as_they_print)
                            "gpu=alpha:1us;gap:330ns;beta:120ps/B;gamma:180ps/B;ports:1;pulled:yes");
 }
 
+/* Of a token bucket: a power of two, as it varies most, and the corrections of cores stay beside it. */
+Test(calibrate_fit, keeps_what_an_idle_port_passes)
+{
+    const mc_mesh_t mesh = mesh_of("box=4,gpu=4");
+    mc_sight_t sight = sample();
+    cr_expect_eq(links_of(&sight, &mesh).correction[0].burst, 0);
+    sight.dim[0].burst = 13e3;
+    cr_expect_eq(links_of(&sight, &mesh).correction[0].burst, 16384);
+    cr_expect_eq(links_of(&sight, &mesh).correction[1].burst, 0);
+    sight.share_cores = true;
+    cr_expect_eq(links_of(&sight, &mesh).correction[0].burst, 16384);
+    mc_links_t fine;
+    cr_assert_eq(mc_links_parse(NULL, &mesh, &fine), MESHCOLL_OK);
+    mc_sight_links(&sight, false, &fine);
+    cr_expect_eq(fine.correction[0].burst, 13e3);
+}
+
 /* Two measurements that differ by a few percent are the same links, but at an edge between two steps. */
 Test(calibrate_fit, is_the_same_for_measurements_that_differ_a_little)
 {

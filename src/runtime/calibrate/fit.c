@@ -75,6 +75,14 @@ static void set_times(const mc_sight_t *sight, const mc_seen_t *seen, int32_t st
     link->gap = mc_coarse(seen->row < seen->round ? seen->row : seen->round, steps);
 }
 
+/* Coarse: a power of two, as it varies most. */
+static double burst_of(double bytes, bool coarse)
+{
+    if (!(bytes >= 1))
+        return 0;
+    return coarse ? exp2(round(log2(bytes))) : round(bytes);
+}
+
 void mc_sight_links(const mc_sight_t *sight, bool coarse, mc_links_t *links)
 {
     /* what ranks measure of times varies more than the rate of a wire */
@@ -93,7 +101,7 @@ void mc_sight_links(const mc_sight_t *sight, bool coarse, mc_links_t *links)
             .wire = seen->own_wire ? MC_WIRE_OWN : link->wire,
             .pulled = seen->pulled,
             .streams = seen->streams && !seen->pulled};
-        links->correction[d] = (mc_correction_t){0};
+        links->correction[d] = (mc_correction_t){.burst = burst_of(seen->burst, coarse)};
         set_times(sight, seen, times, link, &links->correction[d]);
     }
 }

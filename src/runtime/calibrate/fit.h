@@ -17,6 +17,7 @@ typedef struct {
     double
         round; /* seconds per round of short messages: of all lines, or of one where ranks share cores */
     double row;             /* seconds per message of a sequence without dependencies */
+    double burst;           /* bytes that an idle port passes at once; 0: none */
     double together, alone; /* seconds per byte of one line: all are active, one of each box is */
 } mc_seen_t;
 

@@ -20,11 +20,16 @@ enum {
     MOST_BYTES = 4 << 20,  /* of all blocks of a line, on a wire and in memory: */
     MOST_MEMORY = 1 << 20, /* what a cache holds */
     SUM_BYTES = 64 << 10,
+    BURST_BYTES = 32 << 10, /* of the whole vector, on all lines */
+    SHOTS = 8,
     MOST_REPEATS = 64,
     FIRST_RUNS = 4 /* one connects */
 };
 
-typedef enum { SHORT, ROW, QUARTER, LONG, SUMMING, REQUESTS } request_t;
+/* Before each shot, for a token bucket to fill as between a program's calls (docs/lab-notes/model.md, "Bursts"). */
+static const struct timespec pause_before = {0, 200000};
+
+typedef enum { SHORT, ROW, QUARTER, LONG, BURST, SUMMING, REQUESTS } request_t;
 typedef enum { S_SHORT, S_ROW, S_QUARTER, S_LONG, S_ALONE, SERIES } series_t;
 static const request_t request_of_series[SERIES] = {SHORT, ROW, QUARTER, LONG, LONG};
 
@@ -37,6 +42,7 @@ typedef struct {
     size_t bytes;     /* of the long message */
     meshcoll_request_t *request[REQUESTS];
     mc_series_t series[SERIES], both;
+    mc_series_t few, burst; /* shots of short messages, and of BURST_BYTES */
 } dim_t;
 
 typedef struct {
@@ -139,6 +145,40 @@ static int keep(measuring_t *m, dim_t *d, series_t s)
     return status;
 }
 
+/* Bursts ----------------------------------------------------------------------------------------- */
+
+/* Of a block, that of a rank. */
+static size_t burst_bytes(const dim_t *d)
+{
+    const size_t block = (size_t)BURST_BYTES / (size_t)d->lines / (size_t)d->ranks;
+    return block < SHORT_BYTES ? SHORT_BYTES : block / SHORT_BYTES * SHORT_BYTES;
+}
+
+static int shoot(measuring_t *m, meshcoll_request_t *request, double *seconds)
+{
+    nanosleep(&pause_before, NULL);
+    int status = meshcoll_barrier(m->whole);
+    const double begin = mc_now();
+    if (!status && request)
+        status = m->vectors->run(request, 1);
+    *seconds = mc_now() - begin;
+    return status;
+}
+
+/* All pause alike: ranks tell their times afterwards. */
+static int keep_burst(measuring_t *m, dim_t *d)
+{
+    double own[2 * SHOTS], most[2 * SHOTS];
+    int status = MESHCOLL_OK;
+    for (int i = 0; i < 2 * SHOTS && !status; i++)
+        status = shoot(m, d->request[i < SHOTS ? SHORT : BURST], &own[i]);
+    if (!status)
+        status = meshcoll_allreduce(m->whole, own, most, 2 * SHOTS, MESHCOLL_FLOAT64, MESHCOLL_MAX);
+    for (int i = 0; i < 2 * SHOTS && !status; i++)
+        mc_series_keep(i < SHOTS ? &d->few : &d->burst, most[i]);
+    return status;
+}
+
 /* Sizes ------------------------------------------------------------------------------------------ */
 
 static int make_request(measuring_t *m, dim_t *d, request_t which, size_t bytes, int32_t segments)
@@ -220,6 +260,10 @@ static int find_sizes(measuring_t *m, dim_t *d, double seconds)
     for (int s = 0; s < SERIES && !status && !is_late(m); s++)
         if (is_run(d, (series_t)s))
             status = keep(m, d, (series_t)s);
+    if (!status && !d->pulled)
+        status = make_request(m, d, BURST, burst_bytes(d), 1);
+    if (!status && !d->pulled && !is_late(m))
+        status = keep_burst(m, d);
     d->known = !status && d->series[S_LONG].n > 0;
     return status;
 }
@@ -297,6 +341,8 @@ static int run_round(measuring_t *m)
                 status = keep(m, d, (series_t)s);
         if (!status && d->known && !d->pulled && d != inner)
             status = keep_both(m, d, inner);
+        if (!status && d->known && !d->pulled)
+            status = keep_burst(m, d);
     }
     return status;
 }
@@ -349,6 +395,16 @@ static bool has_own_wire(const measuring_t *m, const dim_t *d)
     return mc_series_median(&d->both) < fmax(full, other) + fmin(full, other) / 2;
 }
 
+/* Bytes of a vector that take no time after a pause; 0: not more than the error. */
+static double burst_of(const dim_t *d, double per_byte)
+{
+    const mc_estimate_t few = mc_series_estimate(&d->few), many = mc_series_estimate(&d->burst);
+    const double block = (double)burst_bytes(d), all = per_byte * block * (d->ranks - 1);
+    const double saved = fmin(all - (many.value - few.value), all);
+    const bool is_sure = many.n > 0 && saved > 2 * hypot(few.error, many.error);
+    return is_sure ? saved / all * block * d->ranks * d->lines : 0;
+}
+
 static mc_seen_t seen_of(const measuring_t *m, const dim_t *d)
 {
     double time[SERIES];
@@ -362,6 +418,7 @@ static mc_seen_t seen_of(const measuring_t *m, const dim_t *d)
                       .round = time[S_SHORT] / (d->ranks - 1),
                       .row = in_row(d, time[S_SHORT], time[S_ROW]),
                       .together = slope(d, time[S_QUARTER], time[S_LONG])};
+    seen.burst = burst_of(d, seen.together);
     /* its quarter was not timed */
     seen.alone = d->lines > 1 ? seen.together * time[S_ALONE] / time[S_LONG] : seen.together;
     return seen;
