@@ -15,6 +15,12 @@ static inline int32_t mc_shape_block(const mc_line_shape_t *shape, int32_t d)
     return block;
 }
 
+/* The blocks of dimension `d`, these ranks, where they differ in size: mc_shape_block is then the largest. Else NULL. */
+static inline const mc_boxes_t *mc_shape_boxes(const mc_line_shape_t *shape, int32_t d)
+{
+    return d == MC_RAGGED_FOLD ? NULL : shape->boxes;
+}
+
 /* Messages of dimension `d` leave a box through the port of its wire, which may be that of an inner
  * dimension. Ranks of the line that differ in the returned dimension use different ports. */
 static inline int32_t mc_shape_port(const mc_line_shape_t *shape, int32_t d)

@@ -80,8 +80,8 @@ typedef struct {
  *   wire[d]    the dimension whose ports messages of d use, as index + 1; 0: those of d (link.h)
  *   pulled[d]  the receivers do the copying
  *   walks      the cache of lines priced before; NULL: none
- *   boxes      the boxes of a ragged mesh, for a line of all ranks; `mesh` then has boxes of equal
- *              sizes. NULL: none
+ *   boxes      the boxes of a ragged mesh, for a line of all ranks; in `mesh` each is then as large as
+ *              the largest. NULL: none
  *   at_root    the part of the tile that stays at the root of a scatter or gather; 0: 1 / line.len, a
  *              slice like any other rank's
  */

@@ -117,85 +117,122 @@ static void add_repeated(const boxes_t *b, int32_t at, int32_t end, int32_t turn
     add_crossings(n, crossings_in(b, at, at + rest * b->block), 1);
 }
 
-/* Messages that leave boxes of dimension d. The boxes of surplus ranks, and those whose ranks all have
- * partners, repeat; the others are counted one by one. */
+/* The end of the last whole box that ends in [at, upto]. */
+static int32_t whole_boxes(const boxes_t *b, int32_t at, int32_t upto)
+{
+    return upto > at ? at + (upto - at) / b->block * b->block : at;
+}
+
+/* Adds the messages that leave the boxes in [at, end). Those of surplus ranks, and those whose ranks all have partners,
+ * repeat; the others are counted one by one. */
+static void add_boxes(const boxes_t *b, int32_t at, int32_t end, crossings_t *n)
+{
+    const int32_t surplus = 2 * b->core.surplus, paired = b->core.size - b->m;
+    const int32_t first = whole_boxes(b, at, surplus < end ? surplus : end);
+    const int32_t second = first < surplus && first < end ? first + b->block : first;
+    const int32_t third =
+        whole_boxes(b, second, mc_is_power(b->core.size) || paired > end ? end : paired);
+    add_repeated(b, at, first, 4 * b->m, n);
+    add_crossings(n, crossings_in(b, first, second), 1);
+    add_repeated(b, second, third, 2 * b->m, n);
+    add_crossings(n, crossings_in(b, third, end), 1);
+}
+
+/* Messages that leave boxes of dimension d. */
 static crossings_t crossings(const mc_line_shape_t *shape, mc_core_t c, int32_t m, int32_t d)
 {
-    const int32_t block = mc_shape_block(shape, d), len = shape->line.len;
-    const boxes_t b = {c, m, block};
+    const mc_boxes_t *const boxes = mc_shape_boxes(shape, d);
+    const int32_t block = mc_shape_block(shape, d);
     crossings_t n = {0, 0};
-    if (c.surplus == 0 && block % (2 * m) == 0)
+    if (!boxes && c.surplus == 0 && block % (2 * m) == 0)
         return n;
-    if (c.surplus == 0 && m % block == 0 && c.size % (2 * m) == 0)
+    if (!boxes && c.surplus == 0 && m % block == 0 && c.size % (2 * m) == 0)
         return (crossings_t){block, c.size};
-    const int32_t first = 2 * c.surplus / block * block;
-    const int32_t second = (2 * c.surplus + block - 1) / block * block;
-    const int32_t paired = mc_is_power(c.size) ? len : c.size - m;
-    const int32_t third = paired > second ? second + (paired - second) / block * block : second;
-    add_repeated(&b, 0, first, 4 * m, &n);
-    add_crossings(&n, crossings_in(&b, first, second), 1);
-    add_repeated(&b, second, third, 2 * m, &n);
-    add_crossings(&n, crossings_in(&b, third, len), 1);
+    if (!boxes)
+        add_boxes(&(boxes_t){c, m, block}, 0, shape->line.len, &n);
+    for (int32_t box = 0, end; boxes && box < boxes->n; box = end) {
+        const int32_t size = mc_boxes_size(boxes, box);
+        for (end = box + 1; end < boxes->n && mc_boxes_size(boxes, end) == size;)
+            end++;
+        add_boxes(&(boxes_t){c, m, size}, boxes->first[box], boxes->first[end], &n);
+    }
     return n;
 }
 
-/* The outermost dimension that messages between members m apart cross. */
-static int32_t top_of(const mc_line_shape_t *shape, mc_core_t c, int32_t m)
+/* A round between members m apart: what leaves boxes of each dimension, and the outermost one crossed. */
+typedef struct {
+    crossings_t of[MC_MAX_DIMS];
+    int32_t top;
+} exchange_t;
+
+static exchange_t exchange_of(const mc_line_shape_t *shape, mc_core_t c, int32_t m)
 {
-    int32_t d = shape->line.dims.first;
-    while (crossings(shape, c, m, d).most == 0)
-        d++;
-    return d;
+    const int32_t first = shape->line.dims.first, end = first + shape->line.dims.count;
+    exchange_t x = {.top = end};
+    for (int32_t d = first; d < end; d++) {
+        if (d == first || shape->mesh->dim[d].extent > 1)
+            x.of[d] = crossings(shape, c, m, d);
+        else
+            x.of[d] = x.of[d - 1];
+        x.top = x.top == end && x.of[d].most > 0 ? d : x.top;
+    }
+    return x;
 }
 
-/* Factor by which messages of dimension d between members m apart slow down. */
-static mc_ratio_t slowed_at(const mc_line_shape_t *shape, mc_core_t c, int32_t m, int32_t d)
+/* Factor by which its messages of dimension d slow down. */
+static mc_ratio_t slowed_at(const mc_line_shape_t *shape, const exchange_t *x, int32_t d)
 {
     const bool own = mc_shape_box(shape, d) == 1;
-    return mc_shape_slowed(shape, d,
-                           own ? 1 : crossings(shape, c, m, mc_shape_port(shape, d)).most);
+    return mc_shape_slowed(shape, d, own ? 1 : x->of[mc_shape_port(shape, d)].most);
 }
 
 /* Counts one message of each member that has a partner. Dimension d is crossed by those that leave a box
  * of d, less those that leave a box of an outer dimension. In one round a port is charged once. */
-static void charge_exchanges(sum_t *sum, const mc_line_shape_t *shape, mc_core_t c, int32_t m,
+static void charge_exchanges(sum_t *sum, const mc_line_shape_t *shape, const exchange_t *x,
                              mc_ratio_t part, bool counts)
 {
     int64_t outer = 0;
     unsigned passed = 0;
     for (int32_t i = 0; i < shape->line.dims.count; i++) {
         const int32_t d = shape->line.dims.first + i, port = mc_shape_port(shape, d);
-        const int64_t all = crossings(shape, c, m, d).all, n = all - outer;
-        outer = all;
+        const int64_t n = x->of[d].all - outer;
+        outer = x->of[d].all;
         if (counts)
             mc_charge_messages(&sum->once, shape, d, n, part);
         if (n > 0 && passed && !(passed >> port & 1))
-            mc_charge_wire(&sum->inner, shape, d, part, slowed_at(shape, c, m, d));
+            mc_charge_wire(&sum->inner, shape, d, part, slowed_at(shape, x, d));
         passed |= n > 0 ? 1u << port : 0;
     }
 }
 
-/* Charges the time in which members m apart exchange `part`. */
-static void charge_time(sum_t *sum, const mc_line_shape_t *shape, mc_core_t c, int32_t m,
+/* Charges the time in which its members exchange `part`. */
+static void charge_time(sum_t *sum, const mc_line_shape_t *shape, const exchange_t *x,
                         mc_ratio_t part, bool reduces)
 {
-    const int32_t top = top_of(shape, c, m);
-    mc_charge(&sum->once, shape, top, 1, part, slowed_at(shape, c, m, top), reduces);
+    mc_charge(&sum->once, shape, x->top, 1, part, slowed_at(shape, x, x->top), reduces);
 }
 
 /* Each member that has a partner m apart exchanges `part` with it. */
 static void charge_round(sum_t *sum, const mc_line_shape_t *shape, mc_core_t c, int32_t m,
                          mc_ratio_t part, bool reduces)
 {
-    charge_time(sum, shape, c, m, part, reduces);
-    charge_exchanges(sum, shape, c, m, part, true);
+    const exchange_t x = exchange_of(shape, c, m);
+    charge_time(sum, shape, &x, part, reduces);
+    charge_exchanges(sum, shape, &x, part, true);
 }
 
-/* The number of pairs (0, 1), (2, 3), … of surplus ranks whose ranks are in different blocks: only blocks
- * of odd size end between the ranks of a pair. */
-static int64_t parted_pairs(int32_t block, int32_t surplus)
+/* The number of pairs (0, 1), (2, 3), … of surplus ranks whose ranks are in different blocks of dimension d: a block
+ * ends between them if the next begins at an odd index. */
+static int64_t parted_pairs(const mc_line_shape_t *shape, int32_t d, int32_t surplus)
 {
-    return block % 2 ? ((2 * surplus - 1) / block + 1) / 2 : 0;
+    const mc_boxes_t *const boxes = mc_shape_boxes(shape, d);
+    const int32_t block = mc_shape_block(shape, d);
+    int64_t n = 0;
+    if (!boxes)
+        return block % 2 ? ((2 * surplus - 1) / block + 1) / 2 : 0;
+    for (int32_t b = 1; b < boxes->n && boxes->first[b] < 2 * surplus; b++)
+        n += boxes->first[b] % 2;
+    return n;
 }
 
 /* Surplus ranks send `part` to their neighbours, or receive it. At most one message leaves a box. */
@@ -205,13 +242,12 @@ static void charge_surplus(sum_t *sum, const mc_line_shape_t *shape, mc_core_t c
     int32_t top = shape->line.dims.first;
     if (c.surplus == 0)
         return;
-    /* pairs begin at even indices, so the end of an odd block among them separates a pair */
-    while (mc_shape_block(shape, top) % 2 == 0 || mc_shape_block(shape, top) >= 2 * c.surplus)
+    while (parted_pairs(shape, top, c.surplus) == 0)
         top++;
     int64_t outer = 0;
     for (int32_t i = 0; i < shape->line.dims.count; i++) {
         const int32_t d = shape->line.dims.first + i;
-        const int64_t n = parted_pairs(mc_shape_block(shape, d), c.surplus);
+        const int64_t n = parted_pairs(shape, d, c.surplus);
         mc_charge_messages(&sum->once, shape, d, n - outer, part);
         if (d > top && n > outer && mc_shape_port(shape, d) != mc_shape_port(shape, top))
             mc_charge_wire(&sum->inner, shape, d, part, mc_shape_slowed(shape, d, 1));
@@ -280,11 +316,15 @@ static int64_t rests_below(int32_t n, int32_t few, int32_t rest)
 
 /* Of a block of m ranks, ranks few and above have no partner in the short block of `few` ranks; rank
  * few + i receives from rank i % few of it instead. Returns how many of these messages leave a block of
- * `block` ranks. */
-static int64_t unpaired(int32_t p, int32_t m, int32_t few, int32_t block)
+ * dimension d. */
+static int64_t unpaired(const mc_line_shape_t *shape, int32_t m, int32_t few, int32_t d)
 {
-    const int32_t first = p - few - m, begin = (first + m) / block * block;
-    const int32_t next = begin + block - (first + m), rest = next < few ? next : few;
+    const mc_boxes_t *const boxes = mc_shape_boxes(shape, d);
+    const int32_t first = shape->line.len - few - m, block = mc_shape_block(shape, d);
+    const int32_t box = boxes ? mc_boxes_find(boxes, first + m) : 0;
+    const int32_t begin = boxes ? boxes->first[box] : (first + m) / block * block;
+    const int32_t end = boxes ? boxes->first[box + 1] : begin + block;
+    const int32_t next = end - (first + m), rest = next < few ? next : few;
     const int32_t least = begin - first > few ? begin - first : few;
     const int64_t same = least < m ? rests_below(m, few, rest) - rests_below(least, few, rest) : 0;
     return m - few - same;
@@ -297,7 +337,7 @@ static void charge_unpaired(sum_t *sum, const mc_line_shape_t *shape, int32_t m,
     int64_t outer = 0;
     for (int32_t i = 0; i < shape->line.dims.count && few > 0; i++) {
         const int32_t d = shape->line.dims.first + i;
-        const int64_t n = unpaired(shape->line.len, m, few, mc_shape_block(shape, d));
+        const int64_t n = unpaired(shape, m, few, d);
         mc_charge_messages(&sum->once, shape, d, n - outer, mc_ratio(1, 1));
         if (d > top && n > outer)
             mc_charge_wire(&sum->inner, shape, d, mc_ratio(more, 1), mc_shape_slowed(shape, d, 1));
@@ -311,13 +351,15 @@ mc_phase_cost_t mc_cost_aligned_allreduce(const mc_line_shape_t *shape)
     sum_t cost = nothing();
     const mc_core_t c = all_of(shape);
     for (int32_t m = 1; m < c.size; m *= 2) {
-        const int32_t top = top_of(shape, c, m), few = short_block(shape, m);
-        const int32_t more = few ? (m + few - 1) / few - 1 : 0;
-        charge_round(&cost, shape, c, m, mc_ratio(1, 1), true);
-        charge_unpaired(&cost, shape, m, few, more, top);
+        const exchange_t x = exchange_of(shape, c, m);
+        const int32_t few = short_block(shape, m), more = few ? (m + few - 1) / few - 1 : 0;
+        const int32_t box = mc_shape_box(shape, x.top), leave = few < box ? few : box;
+        charge_time(&cost, shape, &x, mc_ratio(1, 1), true);
+        charge_exchanges(&cost, shape, &x, mc_ratio(1, 1), true);
+        charge_unpaired(&cost, shape, m, few, more, x.top);
         if (more)
-            mc_charge_row(&cost.once, shape, top, more, mc_ratio(more, 1),
-                          mc_shape_slowed(shape, top, 1), false);
+            mc_charge_row(&cost.once, shape, x.top, more, mc_ratio(more, 1),
+                          mc_shape_slowed(shape, x.top, leave), false);
     }
     return mc_phase_with_inner(&cost.once, &cost.inner);
 }
@@ -330,15 +372,16 @@ mc_phase_cost_t mc_cost_aligned_reduce_scatter(const mc_line_shape_t *shape)
     const mc_core_t c = all_of(shape);
     const int32_t p = c.size;
     for (int32_t m = 1; m < p; m *= 2) {
-        const int32_t top = top_of(shape, c, m), few = short_block(shape, m);
+        const exchange_t x = exchange_of(shape, c, m);
+        const int32_t few = short_block(shape, m);
         const int32_t usual = (p + 2 * m - 1) / (2 * m), core = few ? mc_core(few).size : 1;
         const int32_t most = few ? (p - few + core - 1) / core : 0;
         const int32_t slices = most > usual ? most : usual;
-        charge_time(&cost, shape, c, m, mc_ratio(slices, p), true);
-        charge_exchanges(&cost, shape, c, m, mc_ratio(slices, p), mc_is_power(p));
+        charge_time(&cost, shape, &x, mc_ratio(slices, p), true);
+        charge_exchanges(&cost, shape, &x, mc_ratio(slices, p), mc_is_power(p));
         if (!mc_is_power(p)) {
-            mc_term_t *const term = &cost.once.dim[top];
-            mc_charge_messages(&cost.once, shape, top, (int64_t)(p + m - 1) / (2 * m) * p,
+            mc_term_t *const term = &cost.once.dim[x.top];
+            mc_charge_messages(&cost.once, shape, x.top, (int64_t)(p + m - 1) / (2 * m) * p,
                                mc_ratio(1, p));
             term->alpha = mc_ratio_add(term->alpha, mc_ratio(slices - 1, 1));
             term->row = mc_ratio_add(term->row, mc_ratio(slices - 1, 1));
@@ -347,17 +390,29 @@ mc_phase_cost_t mc_cost_aligned_reduce_scatter(const mc_line_shape_t *shape)
     return mc_phase_with_inner(&cost.once, &cost.inner);
 }
 
+/* Of the ranks that send to the rank n away, those whose messages leave a block of dimension d. */
+static int64_t leaving(const mc_line_shape_t *shape, int32_t d, int32_t n)
+{
+    const mc_boxes_t *const boxes = mc_shape_boxes(shape, d);
+    const int32_t block = mc_shape_block(shape, d);
+    int64_t all = 0;
+    if (!boxes)
+        return (int64_t)(shape->line.len / block) * (n < block ? n : block);
+    for (int32_t b = 0; b < boxes->n; b++)
+        all += n < mc_boxes_size(boxes, b) ? n : mc_boxes_size(boxes, b);
+    return all;
+}
+
 /* Each rank sends `part` in `messages` messages to the rank n away, on either side: min(n, s) ranks of a
  * block of s send out of it. */
 static void charge_turn(mc_cost_t *cost, const mc_line_shape_t *shape, int32_t n, int32_t messages,
                         mc_ratio_t part)
 {
-    const int32_t p = shape->line.len;
     int64_t outer = 0;
     for (int32_t i = 0; i < shape->line.dims.count; i++) {
-        const int32_t d = shape->line.dims.first + i, block = mc_shape_block(shape, d);
-        const int64_t leave = (int64_t)(p / block) * (n < block ? n : block);
+        const int32_t d = shape->line.dims.first + i;
         if (shape->mesh->dim[d].extent > 1) {
+            const int64_t leave = leaving(shape, d, n);
             const mc_ratio_t each = messages ? mc_ratio_mul(part, mc_ratio(1, messages)) : part;
             mc_charge_messages(cost, shape, d, (leave - outer) * messages, each);
             outer = leave;

@@ -243,20 +243,35 @@ static int64_t pairs(const mc_line_shape_t *shape, int32_t d)
     return n;
 }
 
-/* Sets what the wires carry: each rank sends to and receives from every rank that differs from it in a
- * dimension. Boxes of unequal sizes differ in what leaves them, so the rounds' count stands. */
+/* Messages in a row that the busiest port of dimension d carries, each way. Ranks of small boxes send most across the
+ * network, and boxes of about half of all ranks. */
+static mc_ratio_t fullmesh_load(const mc_line_shape_t *shape, int32_t d)
+{
+    const mc_boxes_t *const boxes = d == MC_RAGGED_BOX ? shape->boxes : NULL;
+    const int32_t p = shape->line.len;
+    if (!boxes) {
+        const int32_t n = shape->boxes ? shape->boxes->most - 1 : mc_shape_beyond(shape, d, 0);
+        return mc_ratio_mul(mc_ratio(n, 1), mc_shape_slowed(shape, d, mc_shape_box(shape, d)));
+    }
+    const int64_t ports = shape->ports[d];
+    const bool own = mc_shape_box(shape, d) == 1;
+    int64_t most = ports * (p - boxes->fewest);
+    for (int32_t b = 0; b < boxes->n; b++) {
+        const int64_t size = mc_boxes_size(boxes, b);
+        const int64_t leave = (own ? 1 : size) * (p - size) * shape->sharers[d];
+        most = leave > most ? leave : most;
+    }
+    return mc_ratio(most, ports);
+}
+
+/* Sets what the wires carry: each rank sends to and receives from every rank that differs from it in a dimension. */
 static void load_fullmesh(mc_cost_t *busy, const mc_line_shape_t *shape, mc_ratio_t part)
 {
     for (int32_t i = 0; i < shape->line.dims.count; i++) {
         const int32_t d = shape->line.dims.first + i;
-        const bool even = !shape->boxes;
-        const int32_t n = even ? mc_shape_beyond(shape, d, 0) : shape->boxes->most - 1;
-        if (n == 0 || !(even || d == MC_RAGGED_FOLD))
-            continue;
-        const mc_ratio_t moved = mc_ratio_mul(mc_ratio(n, 1), part);
-        const mc_ratio_t slowed = mc_shape_slowed(shape, d, mc_shape_box(shape, d));
-        busy->dim[d].beta = mc_ratio(0, 1);
-        mc_charge_wire(busy, shape, d, moved, slowed);
+        const mc_ratio_t load = fullmesh_load(shape, d);
+        if (load.num > 0)
+            busy->dim[d].beta = mc_ratio_mul(mc_ratio_mul(load, part), shape->share);
     }
 }
 

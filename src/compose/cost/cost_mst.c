@@ -63,11 +63,18 @@ static void note_port(walk_t *walk, int32_t depth, int32_t port, int32_t level, 
         *most = slices;
 }
 
+/* The block of dimension d that the rank at `index` is in. */
+static int32_t block_of(const walk_t *walk, int32_t d, int32_t index)
+{
+    const mc_boxes_t *const boxes = mc_shape_boxes(walk->shape, d);
+    return boxes ? mc_boxes_find(boxes, index) : index / walk->block[d];
+}
+
 static void note(walk_t *walk, int32_t depth, int32_t from, int32_t to, int32_t slices)
 {
     round_t *round = &walk->round[depth];
     int32_t d = walk->shape->line.dims.first;
-    while (from / walk->block[d] == to / walk->block[d])
+    while (block_of(walk, d, from) == block_of(walk, d, to))
         d++;
     if (depth >= walk->n_rounds)
         walk->n_rounds = depth + 1;
@@ -78,16 +85,15 @@ static void note(walk_t *walk, int32_t depth, int32_t from, int32_t to, int32_t 
     note_port(walk, depth, mc_shape_port(walk->shape, d), d, slices);
     d = mc_shape_port(walk->shape, d);
     int32_t *const most = &walk->found[depth].inner[d].most;
-    count(&round->out[d], from / walk->block[d], most);
-    count(&round->in[d], to / walk->block[d], most);
+    count(&round->out[d], block_of(walk, d, from), most);
+    count(&round->in[d], block_of(walk, d, to), most);
 }
 
 /* Notes the rounds of an interval inside one line of the innermost dimension, in which each rank sends or
  * receives at most one message a round. Returns false if the interval is no such one. */
 static bool inside(walk_t *walk, int32_t depth, int32_t lo, int32_t hi)
 {
-    const int32_t line = walk->shape->mesh->dim[walk->inner].extent;
-    if (lo / line != hi / line)
+    if (block_of(walk, walk->inner - 1, lo) != block_of(walk, walk->inner - 1, hi))
         return false;
     int32_t len = hi - lo + 1;
     for (int32_t r = depth, end = depth + log2_ceil(len); r < end; r++) {
@@ -104,7 +110,7 @@ static bool inside(walk_t *walk, int32_t depth, int32_t lo, int32_t hi)
 /* Is the interval a whole block of some dimension, of which an equal one was followed at this depth? */
 static bool as_before(walk_t *walk, int32_t depth, int32_t lo, int32_t hi, int32_t root)
 {
-    for (int32_t d = walk->shape->line.dims.first; d < walk->inner; d++) {
+    for (int32_t d = walk->shape->line.dims.first; d < walk->inner && !walk->shape->boxes; d++) {
         const int32_t block = walk->block[d];
         if (hi - lo + 1 != block || lo % block != 0)
             continue;
@@ -163,7 +169,12 @@ MC_APART static int32_t find_rounds(const mc_line_shape_t *shape, mc_halve_t hal
         const round_t *const round = &walk.round[r];
         const int32_t port = mc_shape_port(shape, round->top);
         const mc_round_t by_port = found[r];
-        found[r] = (mc_round_t){round->top, by_port.sent, by_port.inner[port].most, {{0, 0}}};
+        /* the textbook's time is the root's; between unequal boxes other ranks may send more */
+        const int32_t others = shape->boxes ? by_port.inner[port].slices : 0;
+        found[r] = (mc_round_t){round->top,
+                                others > by_port.sent ? others : by_port.sent,
+                                by_port.inner[port].most,
+                                {{0, 0}}};
         for (int32_t d = 0; d < MC_MAX_DIMS; d++)
             if (d != port && round->level[d] < MC_MAX_DIMS)
                 found[r].inner[round->level[d]] = by_port.inner[d];

@@ -4,21 +4,18 @@
 #include "compose/cost/cost_pairs.h"
 
 /* The line to price, on a mesh that the root leads (mc_mesh_led_by). On a ragged mesh this is the longest
- * line along fold, or one line of all ranks; for the latter `even` becomes a mesh with boxes of equal size:
- * the mean size, or for an alltoall, in which larger boxes send more, the largest. */
-static mc_line_t longest_line(const mc_mesh_t *mesh, bool alltoall, mc_dims_t dims, int32_t root,
-                              mc_mesh_t *even)
+ * line along fold, or one line of all ranks; for the latter each box of `even` becomes as large as the
+ * largest. */
+static mc_line_t longest_line(const mc_mesh_t *mesh, mc_dims_t dims, int32_t root, mc_mesh_t *even)
 {
     mc_line_t line = mc_mesh_line(mesh, dims, root, root);
     if (mesh->ragged && dims.first == MC_RAGGED_FOLD)
         line.len = mesh->dim[MC_RAGGED_FOLD].extent;
     if (!mesh->ragged || dims.count < mesh->ndims)
         return line;
-    const int32_t boxes = even->dim[MC_RAGGED_BOX].extent;
     even->ragged = NULL;
     even->dim[MC_RAGGED_GPU].extent = 1;
-    even->dim[MC_RAGGED_FOLD].extent =
-        alltoall ? mesh->ragged->most : (mesh->size + boxes - 1) / boxes;
+    even->dim[MC_RAGGED_FOLD].extent = mesh->ragged->most;
     line.len = mesh->size;
     line.root = root;
     return line;
@@ -35,12 +32,12 @@ static mc_ratio_t share_at_root(const mc_mesh_t *mesh, mc_dims_t dims, int32_t r
     return mc_ratio(ranks, mesh->size);
 }
 
-static mc_line_shape_t shape_of(const mc_mesh_t *mesh, mc_mesh_t *even, bool alltoall,
-                                const mc_links_t *links, mc_dims_t dims, int32_t root,
+static mc_line_shape_t shape_of(const mc_mesh_t *mesh, mc_mesh_t *even, const mc_links_t *links,
+                                mc_dims_t dims, int32_t root,
                                 const mc_placement_t state[MC_MAX_DIMS])
 {
     mc_line_shape_t shape = {.mesh = even, .lines = 1};
-    shape.line = longest_line(mesh, alltoall, dims, root, even);
+    shape.line = longest_line(mesh, dims, root, even);
     shape.boxes = dims.count == mesh->ndims ? mesh->ragged : NULL;
     for (int32_t d = 0; d < mesh->ndims; d++) {
         if (mc_dims_has(dims, d) || state[d] == MC_ROOT)
@@ -106,8 +103,7 @@ mc_phase_cost_t mc_phase_cost(meshcoll_collective_t collective, int32_t algorith
 {
     const mc_mesh_t led = mc_mesh_led_by(mesh, root);
     mc_mesh_t even = led;
-    const bool alltoall = mc_algorithms[algorithm].collective == MESHCOLL_ALLTOALL;
-    mc_line_shape_t shape = shape_of(&led, &even, alltoall, links, dims, root, state);
+    mc_line_shape_t shape = shape_of(&led, &even, links, dims, root, state);
     shape.share = share;
     shape.walks = walks;
     if (mesh->ragged && mc_dims_has(dims, MC_RAGGED_BOX) &&
