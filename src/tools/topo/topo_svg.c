@@ -3,92 +3,40 @@
  * bus that joins them. Long dimensions are abbreviated.
  */
 #include "mesh/link/show.h"
+#include "tools/common/frames.h"
 #include "tools/common/show.h"
-#include "tools/common/svg.h"
 #include "tools/topo/topo.h"
 
-#include <math.h>
 #include <string.h>
 
-enum { MOST_ITEMS = 12, MARGIN = 32, TITLE = 84, LEGEND_ROW = 26, PAD = 14, HEADER = 30, BUS = 26 };
-enum { CELL_W = 62, CELL_H = 44, GAP = 14 };
+enum { MARGIN = 32, TITLE = 84, LEGEND_ROW = 26, BUS = 26, GAP = 14 };
 
 static const char *const color[MC_MAX_DIMS] = {"#d9731a", "#2a7f8e", "#4a5fc1",
                                                "#8e4ec6", "#b8436b", "#6b7280"};
 
-/* How one dimension's things are laid out in what holds them. */
-typedef struct {
-    int32_t shown, columns, rows; /* the last one shown represents the rest */
-    double item_w, item_h;
-    double w, h; /* of all of them with their bus */
-} level_t;
-
 typedef struct {
     FILE *out;
     const mc_topo_t *topo;
-    level_t level[MC_MAX_DIMS];
+    mc_frames_t frames;
     double w, h;
     bool bound;
 } drawing_t;
 
-/* Layout ------------------------------------------------------------------------------------------ */
-
-static void place_items(level_t *l, int32_t columns)
-{
-    l->columns = columns;
-    l->rows = (l->shown + columns - 1) / columns;
-    l->w = columns * l->item_w + (columns - 1) * GAP;
-    l->h = l->rows * (l->item_h + BUS);
-}
-
-/* The columns that bring the whole nearest to the shape wanted, with few empty places. */
-static void choose_columns(level_t *l, double shape)
-{
-    int32_t best = 1;
-    double least = INFINITY;
-    for (int32_t c = 1; c <= l->shown; c++) {
-        place_items(l, c);
-        const double off =
-            fabs(log(l->w / l->h / shape)) + 3.0 * (c * l->rows - l->shown) / (c * l->rows);
-        if (off < least) {
-            least = off;
-            best = c;
-        }
-    }
-    place_items(l, best);
-}
-
-static void lay_out(drawing_t *g)
-{
-    const mc_mesh_t *const mesh = &g->topo->mesh;
-    for (int32_t d = mesh->ndims - 1; d >= 0; d--) {
-        level_t *const l = &g->level[d];
-        const int32_t extent = mesh->dim[d].extent;
-        const bool innermost = d == mesh->ndims - 1;
-        *l = (level_t){.shown = extent < MOST_ITEMS ? extent : MOST_ITEMS};
-        l->item_w = innermost ? CELL_W : g->level[d + 1].w + 2 * PAD + 6;
-        l->item_h = innermost ? CELL_H + (g->bound ? 14 : 0) : g->level[d + 1].h + HEADER + PAD / 2;
-        choose_columns(l, innermost ? 3.2 : 1.7);
-    }
-    /* the legend's lines are this long */
-    const double least = 740, wanted = g->level[0].w + 2 * MARGIN + 10;
-    g->w = wanted < least ? least : wanted;
-    g->h = TITLE + g->level[0].h + LEGEND_ROW * (mesh->ndims + 1) + MARGIN / 2;
-}
-
 /* Things ------------------------------------------------------------------------------------------ */
 
 /* `shown` of the level's items, which are fewer on a short line along fold. */
-static void draw_bus(const drawing_t *g, int32_t d, double x, double y, int32_t shown)
+static void draw_bus(void *context, const mc_frame_t *first, int32_t shown)
 {
-    const level_t *const l = &g->level[d];
+    const drawing_t *const g = context;
+    const mc_frame_level_t *const l = &g->frames.level[first->d];
     const int32_t rows = (shown + l->columns - 1) / l->columns;
+    const double x = first->x, y = first->y;
     if (shown < 2)
         return;
     fprintf(g->out,
             "<path fill=\"none\" stroke=\"%s\" stroke-width=\"3\" stroke-linecap=\"round\" "
             "stroke-linejoin=\"round\" d=\"",
-            color[d]);
+            color[first->d]);
     const double left = x - 8, middle = l->item_w / 2;
     for (int32_t row = 0; row < rows; row++) {
         const int32_t last = row + 1 < rows ? l->columns : shown - row * l->columns;
@@ -104,32 +52,32 @@ static void draw_bus(const drawing_t *g, int32_t d, double x, double y, int32_t 
     fputs("\"/>\n", g->out);
 }
 
-static void draw_rest(const drawing_t *g, int32_t d, double x, double y, int32_t hidden)
+static void draw_rest(const drawing_t *g, const mc_frame_t *f)
 {
-    const level_t *const l = &g->level[d];
+    const mc_frame_level_t *const l = &g->frames.level[f->d];
     char text[64];
-    mc_svg_box(g->out, x, y, l->item_w, l->item_h, 8,
+    mc_svg_box(g->out, f->x, f->y, l->item_w, l->item_h, 8,
                "fill=\"none\" stroke=\"#b8bec8\" stroke-width=\"1.5\" stroke-dasharray=\"5 4\"");
-    snprintf(text, sizeof text, l->item_w < 100 ? "+ %d" : "and %d more", hidden);
-    mc_svg_text(g->out, x + l->item_w / 2, y + l->item_h / 2 + 5,
+    snprintf(text, sizeof text, l->item_w < 100 ? "+ %d" : "and %d more", f->hidden);
+    mc_svg_text(g->out, f->x + l->item_w / 2, f->y + l->item_h / 2 + 5,
                 "class=\"n\" text-anchor=\"middle\"", 0, text);
 }
 
-static void draw_rank(const drawing_t *g, int32_t d, double x, double y, int32_t rank)
+static void draw_rank(const drawing_t *g, const mc_frame_t *f)
 {
-    const level_t *const l = &g->level[d];
-    const mc_topo_rank_t *const its = mc_topo_rank(g->topo, rank);
+    const mc_frame_level_t *const l = &g->frames.level[f->d];
+    const mc_topo_rank_t *const its = mc_topo_rank(g->topo, f->rank);
     char text[MC_CPUS_TEXT + 8];
-    mc_svg_box(g->out, x, y, l->item_w, l->item_h, 8,
-               "fill=\"%s\" fill-opacity=\"0.12\" stroke=\"%s\" stroke-width=\"1.5\"", color[d],
-               color[d]);
-    snprintf(text, sizeof text, "%d", mc_comm_rank_of(&g->topo->order, rank));
-    mc_svg_text(g->out, x + l->item_w / 2, y + (g->bound ? 27 : 28),
+    mc_svg_box(g->out, f->x, f->y, l->item_w, l->item_h, 8,
+               "fill=\"%s\" fill-opacity=\"0.12\" stroke=\"%s\" stroke-width=\"1.5\"", color[f->d],
+               color[f->d]);
+    snprintf(text, sizeof text, "%d", mc_comm_rank_of(&g->topo->order, f->rank));
+    mc_svg_text(g->out, f->x + l->item_w / 2, f->y + (g->bound ? 27 : 28),
                 "class=\"r\" text-anchor=\"middle\"", 0, text);
     if (!g->bound)
         return;
     snprintf(text, sizeof text, "%s", its->bound.cpus[0] ? its->bound.cpus : "unbound");
-    mc_svg_text(g->out, x + l->item_w / 2, y + 46, "class=\"s\" text-anchor=\"middle\"",
+    mc_svg_text(g->out, f->x + l->item_w / 2, f->y + 46, "class=\"s\" text-anchor=\"middle\"",
                 l->item_w - 4, text);
 }
 
@@ -161,50 +109,18 @@ static void add_note(const drawing_t *g, int32_t d, int32_t first, mc_text_t *te
         mc_text_add(text, "%s%s", text->length ? ", " : "", mc_topo_rank(g->topo, first)->host);
 }
 
-static void draw_box(const drawing_t *g, int32_t d, double x, double y, int32_t first, int32_t i)
+static void draw_thing(void *context, const mc_frame_t *f)
 {
-    const level_t *const l = &g->level[d];
-    char name[64], note[MC_HOST_TEXT + 32] = "";
+    const drawing_t *const g = context;
+    char note[MC_HOST_TEXT + 32] = "";
     mc_text_t text = mc_text(note, sizeof note);
-    add_note(g, d, first, &text);
-    snprintf(name, sizeof name, "%s %d", g->topo->mesh.dim[d].name, i);
-    mc_svg_box(g->out, x, y, l->item_w, l->item_h, 10,
-               "fill=\"%s\" stroke=\"#c3c8d1\" stroke-width=\"1.2\"",
-               d % 2 ? "#f4f6fa" : "#ffffff");
-    mc_svg_text(g->out, x + PAD, y + 21, "class=\"n\"", 0, name);
-    mc_svg_text(g->out, x + l->item_w - PAD, y + 21, "class=\"s\" text-anchor=\"end\"",
-                l->item_w - 3 * PAD - (double)strlen(name) * MC_SVG_GLYPH, note);
-}
-
-/* How many things there are along dimension d, from the place `first` on. */
-static int32_t count_things(const mc_mesh_t *mesh, int32_t d, int32_t first)
-{
-    int32_t start;
-    if (!mesh->ragged || d < MC_RAGGED_FOLD)
-        return mesh->dim[d].extent;
-    return mc_mesh_span(mesh, d, mc_mesh_rank_at(mesh, first), &start);
-}
-
-/* The things along dimension d among the places from `first` on. */
-static void draw_level(const drawing_t *g, int32_t d, double x, double y, int32_t first)
-{
-    const level_t *const l = &g->level[d];
-    const mc_mesh_t *const mesh = &g->topo->mesh;
-    const int32_t stride = mc_mesh_stride(mesh, d), n = count_things(mesh, d, first);
-    const int32_t shown = n < l->shown ? n : l->shown, hidden = n - shown;
-    draw_bus(g, d, x, y, shown);
-    for (int32_t i = 0; i < shown; i++) {
-        const double at_x = x + i % l->columns * (l->item_w + GAP);
-        const double at_y = y + i / l->columns * (l->item_h + BUS);
-        const int32_t place = first + i * stride, rank = mc_mesh_rank_at(mesh, place);
-        if (hidden && i == shown - 1) {
-            draw_rest(g, d, at_x, at_y, hidden + 1);
-        } else if (d == mesh->ndims - 1) {
-            draw_rank(g, d, at_x, at_y, rank);
-        } else {
-            draw_box(g, d, at_x, at_y, rank, i);
-            draw_level(g, d + 1, at_x + PAD + 6, at_y + HEADER, place);
-        }
+    if (f->hidden) {
+        draw_rest(g, f);
+    } else if (f->d == g->topo->mesh.ndims - 1) {
+        draw_rank(g, f);
+    } else {
+        add_note(g, f->d, f->rank, &text);
+        mc_frames_draw(&g->frames, g->out, f, note);
     }
 }
 
@@ -230,7 +146,7 @@ static void draw_title(const drawing_t *g)
 static void draw_legend(const drawing_t *g)
 {
     const mc_topo_t *const t = g->topo;
-    double y = TITLE + g->level[0].h + 20;
+    double y = TITLE + g->frames.level[0].h + 20;
     char line[256], number[MC_NUMBER_TEXT], ports[MC_NUMBER_TEXT];
     for (int32_t d = 0; d < t->mesh.ndims; d++) {
         const mc_link_t *const link = &t->links.dim[d];
@@ -259,7 +175,7 @@ static void draw(const drawing_t *g)
     static const mc_svg_look_t look = {"#1f2530", "#6b7280", "#fafaf8"};
     mc_svg_begin(g->out, g->w, g->h, &look, "");
     draw_title(g);
-    draw_level(g, 0, (g->w - g->level[0].w) / 2, TITLE, 0);
+    mc_frames_walk(&g->frames, (g->w - g->frames.level[0].w) / 2, TITLE);
     draw_legend(g);
     mc_svg_end(g->out);
 }
@@ -272,7 +188,23 @@ int mc_topo_draw(const mc_topo_t *t, const char *path)
         return status;
     for (int32_t r = 0; t->rank && r < t->mesh.size; r++)
         g.bound = g.bound || t->rank[r].bound.cpus[0];
-    lay_out(&g);
+    g.frames = (mc_frames_t){.mesh = &t->mesh,
+                             .most = 12,
+                             .cell_w = 62,
+                             .cell_h = g.bound ? 58 : 44,
+                             .gap = GAP,
+                             .below = BUS,
+                             .shape = 3.2,
+                             .outer_below = BUS,
+                             .outer_shape = 1.7,
+                             .all = draw_bus,
+                             .one = draw_thing,
+                             .context = &g};
+    mc_frames_lay_out(&g.frames);
+    /* the legend's lines are this long */
+    const double least = 740, wanted = g.frames.level[0].w + 2 * MARGIN + 10;
+    g.w = wanted < least ? least : wanted;
+    g.h = TITLE + g.frames.level[0].h + LEGEND_ROW * (t->mesh.ndims + 1) + MARGIN / 2;
     draw(&g);
     return mc_svg_close(g.out, path);
 }
