@@ -507,12 +507,24 @@ static void release(sim_t *s)
         free(parts[i]);
 }
 
+static mc_busiest_t load_of(const sim_t *s, uint32_t link)
+{
+    mc_busiest_t b = {.busy = s->link[link].busy, .alike = s->w->link[link].alike};
+    mc_text_t text = mc_text(b.name, sizeof b.name);
+    mc_sim_world_name(s->q, s->w, link, &text);
+    return b;
+}
+
 static void find_busiest(const sim_t *s)
 {
     mc_simulated_t *const r = s->result;
     uint32_t at[MC_BUSIEST];
     for (uint32_t l = 0; l < s->w->n_links; l++) {
         int32_t i = r->n_busiest;
+        if (s->q->load && (s->link[l].busy > 0 || s->w->link[l].id < s->w->n_network)) {
+            const mc_busiest_t load = load_of(s, l);
+            s->q->load(s->q->context, &load);
+        }
         if (s->link[l].busy == 0 || (i == MC_BUSIEST && s->link[at[i - 1]].busy >= s->link[l].busy))
             continue;
         r->n_busiest += i < MC_BUSIEST;
@@ -520,17 +532,12 @@ static void find_busiest(const sim_t *s)
             at[i] = at[i - 1];
         at[i] = l;
     }
-    for (int32_t i = 0; i < r->n_busiest; i++) {
-        mc_busiest_t *const b = &r->busiest[i];
-        mc_text_t text = mc_text(b->name, sizeof b->name);
-        mc_sim_world_name(s->q, s->w, at[i], &text);
-        b->busy = s->link[at[i]].busy;
-        b->alike = s->w->link[at[i]].alike;
-    }
+    for (int32_t i = 0; i < r->n_busiest; i++)
+        r->busiest[i] = load_of(s, at[i]);
 }
 
-static int simulate(const mc_simulation_t *q, const mc_orbits_t *orbits, const mc_sim_world_t *w,
-                    mc_simulated_t *result)
+MC_APART static int simulate(const mc_simulation_t *q, const mc_orbits_t *orbits,
+                             const mc_sim_world_t *w, mc_simulated_t *result)
 {
     sim_t s = {.q = q, .orbits = orbits, .w = w, .result = result};
     s.each = chunk_bytes(q, orbits->program[0].plan);

@@ -30,6 +30,12 @@ typedef struct {
 } mc_sent_t;
 
 typedef struct {
+    char name[MC_NETWORK_NAME];
+    int64_t busy;   /* ps */
+    uint32_t alike; /* links of its class */
+} mc_busiest_t;
+
+typedef struct {
     const mc_mesh_t *mesh;
     const mc_links_t *links;
     const mc_strategy_t *strategy;
@@ -43,15 +49,11 @@ typedef struct {
     /* a factor of the time of a link; NULL: 1 */
     const char *slow_link;
     double slow_factor;
-    void (*record)(void *context, const mc_sent_t *message); /* in no order; NULL: not called */
+    void (*record)(void *context, const mc_sent_t *message); /* by start; NULL: not called */
+    /* At the end, for each link of the network and each that was used otherwise; NULL: not called. */
+    void (*load)(void *context, const mc_busiest_t *link);
     void *context;
 } mc_simulation_t;
-
-typedef struct {
-    char name[MC_NETWORK_NAME];
-    int64_t busy;   /* ps */
-    uint32_t alike; /* links of its class */
-} mc_busiest_t;
 
 typedef struct {
     int64_t ps; /* until the last rank has ended, with what a call takes besides (mc_links_call) */
@@ -66,6 +68,8 @@ typedef struct {
 
 int mc_simulate(const mc_simulation_t *query, mc_simulated_t *result);
 
+/* The innermost dimension that joins boxes, or -1. */
+int32_t mc_simulate_outer(const mc_mesh_t *mesh);
 /* Fits the network to the ports of the mesh's boxes. */
 int mc_simulate_fit(const mc_mesh_t *mesh, const mc_links_t *links, mc_network_t *network);
 

@@ -24,13 +24,12 @@ static int32_t port_of(const mc_mesh_t *mesh, const mc_links_t *links, int32_t w
     return first + (int32_t)((int64_t)(rank - first) * *ports / *n);
 }
 
-/* The wire of the innermost dimension between boxes, or -1. */
-static int32_t outer_wire(const mc_mesh_t *mesh, const mc_links_t *links)
+int32_t mc_simulate_outer(const mc_mesh_t *mesh)
 {
     int32_t d = mesh->ndims - 1;
     while (d >= 0 && !joins_boxes(mesh, d))
         d--;
-    return d < 0 ? -1 : mc_links_wire(links, d);
+    return d;
 }
 
 /* The number of each rank's port among those that lead out of boxes; ranks of a port follow each other. Returns how many
@@ -38,7 +37,8 @@ static int32_t outer_wire(const mc_mesh_t *mesh, const mc_links_t *links)
 static int32_t number_ends(const mc_mesh_t *mesh, const mc_links_t *links, int32_t *end,
                            int32_t *per_box)
 {
-    const int32_t wire = outer_wire(mesh, links);
+    const int32_t outer = mc_simulate_outer(mesh);
+    const int32_t wire = outer < 0 ? -1 : mc_links_wire(links, outer);
     int32_t n = 0, size, last = -1, ports;
     for (int32_t r = 0; r < mesh->size && wire >= 0; r++) {
         const int32_t port = port_of(mesh, links, wire, r, &ports, &size);

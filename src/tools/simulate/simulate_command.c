@@ -2,6 +2,7 @@
 #include "mesh/link/link_text.h"
 #include "simulate/simulate.h"
 #include "tools/common/show.h"
+#include "tools/simulate/motion.h"
 
 #include <stdlib.h>
 
@@ -32,7 +33,7 @@ static const char examples[] =
 /* What the command line gives; a process runs one command. */
 static struct {
     const char *collective, *mesh, *links, *bytes, *network, *strategy, *root, *order, *late, *slow,
-        *trace;
+        *trace, *svg;
     int32_t top;
     bool whole, json;
     uint64_t size;
@@ -43,6 +44,8 @@ static struct {
     mc_simulation_t query;
     int32_t *place;
     int64_t *delay;
+    FILE *traced;
+    mc_motion_t motion;
 } given;
 
 /* As it was given: the text of the network in a buffer of its own. */
@@ -159,10 +162,14 @@ static int read_request(void)
         status = read_slow((char *)given.slow);
     if (!status && given.strategy && given.top)
         status = mc_fail(MESHCOLL_ERR_INVALID_ARG, "--top goes without --strategy");
+    if (!status && given.svg && given.top > 1)
+        status = mc_fail(
+            MESHCOLL_ERR_INVALID_ARG,
+            "--svg goes without --top: it draws the cheapest strategy, or that of --strategy");
     q->mesh = &given.on;
     q->links = &given.with;
     q->bytes = (double)given.size;
-    q->whole = given.whole || given.trace;
+    q->whole = given.whole || given.trace || (given.svg && mc_motion_moves(&given.on));
     return status;
 }
 
@@ -193,10 +200,9 @@ static int choose(run_t **runs, uint32_t *n)
 }
 
 /* Chrome's trace events: a row for each sender, a box a message. */
-static void trace_message(void *context, const mc_sent_t *m)
+static void trace_message(FILE *out, const mc_sent_t *m)
 {
     char line[256];
-    FILE *const out = context;
     mc_number_print(line, sizeof line,
                     "%s\n{\"name\":\"%d to %d\",\"cat\":\"phase "
                     "%d\",\"ph\":\"X\",\"pid\":0,\"tid\":%d,\"ts\":%.6f,\"dur\":%.6f,"
@@ -206,25 +212,62 @@ static void trace_message(void *context, const mc_sent_t *m)
     fputs(line, out);
 }
 
+static void record(void *context, const mc_sent_t *m)
+{
+    (void)context;
+    if (given.traced)
+        trace_message(given.traced, m);
+    if (given.svg)
+        mc_motion_sent(&given.motion, m);
+}
+
+static void load(void *context, const mc_busiest_t *link)
+{
+    (void)context;
+    mc_motion_load(&given.motion, link);
+}
+
 static int simulate(run_t *run)
 {
     given.query.strategy = &run->strategy;
     return mc_simulate(&given.query, &run->simulated);
 }
 
-static int simulate_traced(run_t *run)
+static int draw(const run_t *run, double bound)
 {
-    FILE *const out = fopen(given.trace, "w");
-    if (!out)
+    char line[512], number[MC_NUMBER_TEXT];
+    mc_text_t text = mc_text(line, sizeof line);
+    mc_text_add(&text, "%s", mc_print_seconds(seconds_of(run), number, sizeof number));
+    if (bound > 0)
+        mc_text_add(&text, ", %.2f times the bound of %s", seconds_of(run) / bound,
+                    mc_print_seconds(bound, number, sizeof number));
+    mc_text_add(&text, "; links %s",
+                given.links && *given.links ? given.links : mc_cluster_presets[0].name);
+    if (given.network)
+        mc_text_add(&text, "; network %s", network_text());
+    return mc_motion_draw(&given.motion, &run->simulated, bound, line, given.svg);
+}
+
+/* What is recorded is of this run. */
+static int simulate_recorded(run_t *run)
+{
+    if (given.trace && !(given.traced = fopen(given.trace, "w")))
         return mc_fail(MESHCOLL_ERR_IO, "%s cannot be written", given.trace);
-    fprintf(out, "{\"traceEvents\":[");
-    given.query.record = trace_message;
-    given.query.context = out;
+    if (given.traced)
+        fprintf(given.traced, "{\"traceEvents\":[");
+    given.query.record = record;
+    given.query.load = given.svg ? load : NULL;
+    given.motion.q = &given.query;
     const int status = simulate(run);
-    fprintf(out, "\n]}\n");
-    const bool failed = ferror(out);
-    return fclose(out) || failed ? mc_fail(MESHCOLL_ERR_IO, "%s cannot be written", given.trace)
-                                 : status;
+    given.query.record = NULL;
+    given.query.load = NULL;
+    if (!given.traced)
+        return status;
+    fprintf(given.traced, "\n]}\n");
+    const bool failed = ferror(given.traced);
+    return fclose(given.traced) || failed
+               ? mc_fail(MESHCOLL_ERR_IO, "%s cannot be written", given.trace)
+               : status;
 }
 
 /* Output ------------------------------------------------------------------------------------------ */
@@ -367,6 +410,10 @@ static const mc_option_t options[] = {
     MC_OPTION_FLAG("whole", "simulate every rank, not one of those that do the same", &given.whole),
     MC_OPTION_TEXT("trace", "FILE",
                    "every message as trace events, for chrome://tracing or Perfetto", &given.trace),
+    MC_OPTION_TEXT("svg", "FILE",
+                   "a picture that moves: messages, loads, a time line; of more than 64 ranks the "
+                   "load of every link",
+                   &given.svg),
     MC_OPTION_FLAG("json", "as JSON", &given.json),
     {0},
 };
@@ -382,9 +429,12 @@ static int run(int argc, char **argv)
     if (!status)
         status = choose(&runs, &n);
     for (uint32_t i = 0; i < n && !status; i++)
-        status = i == 0 && given.trace ? simulate_traced(&runs[i]) : simulate(&runs[i]);
+        status = i == 0 ? simulate_recorded(&runs[i]) : simulate(&runs[i]);
+    const double bound =
+        status ? 0 : mc_lower_bound(given.what, &given.on, &given.with, (double)given.size);
+    if (!status && given.svg)
+        status = draw(runs, bound);
     if (!status) {
-        const double bound = mc_lower_bound(given.what, &given.on, &given.with, (double)given.size);
         qsort(runs, n, sizeof *runs, by_time);
         status = (given.json ? print_json : print_text)(runs, n, bound);
     }
@@ -392,6 +442,7 @@ static int run(int argc, char **argv)
     free(given.place);
     free(given.delay);
     mc_network_free(&given.between);
+    mc_motion_free(&given.motion);
     return status;
 }
 
