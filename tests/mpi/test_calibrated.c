@@ -1,10 +1,11 @@
 /*
  * Links that the creation measures: the same on all ranks; those of a further mesh of the job, and of a group, are the
- * job's, by the names of their dimensions, and nothing is measured for them.
+ * job's, by the names of their dimensions, and nothing is measured for them. What calls have learned is kept too.
  */
 #include <meshcoll/group.h>
 #include <meshcoll/mpi.h>
 
+#include "runtime/call/adapt.h"
 #include "runtime/handle/calibrated.h"
 #include "runtime/handle/handle.h"
 
@@ -58,6 +59,70 @@ static void check_doubt(const meshcoll_params_t *params, const char *key, const 
     meshcoll_destroy(mesh);
 }
 
+enum { FLOATS = 1000, SETTLE = 300 };
+
+/* A mesh on kept links, whose calls learn; leaves what its last sum is. */
+static meshcoll_t *make_sums(const meshcoll_params_t *params, int calls, float sum[FLOATS])
+{
+    static float in[FLOATS], other[16];
+    meshcoll_t *mesh;
+    for (int i = 0; i < FLOATS; i++)
+        in[i] = 1e-3F + (float)((i * 37 + rank * 1009) % 4099) / 7;
+    check(meshcoll_create(MPI_COMM_WORLD, params, &mesh) == MESHCOLL_OK, "a mesh that learns");
+    for (int i = 0; i < calls; i++) {
+        check(!meshcoll_allreduce(mesh, in, sum, FLOATS, MESHCOLL_FLOAT32, MESHCOLL_SUM), "a sum");
+        check(!meshcoll_bcast(mesh, other, other, 16, MESHCOLL_FLOAT32, 0), "a bcast");
+    }
+    return mesh;
+}
+
+/* What this rank knows; the caller frees it. */
+static char *known_of(const meshcoll_t *mesh)
+{
+    char *const text = malloc(MC_KEPT_BYTES);
+    mc_text_t printed = mc_text(text, MC_KEPT_BYTES);
+    mc_adapt_save(mesh, &printed);
+    return text;
+}
+
+/* `known`: of a mesh that the test destroys; NULL: nothing is kept. */
+static void check_next(const meshcoll_params_t *params, const char *known, const float *sum,
+                       const char *what)
+{
+    float again[FLOATS];
+    meshcoll_t *const mesh = make_sums(params, 0, again);
+    char *const own = known_of(mesh);
+    check(strcmp(own, known ? known : "") == 0, what);
+    free(own);
+    meshcoll_destroy(mesh);
+    meshcoll_destroy(make_sums(params, 1, again));
+    check(!known || memcmp(again, sum, sizeof again) == 0, "a sum of the next job has other bits");
+}
+
+/* What the calls of a job have learned is known to the next one, on all ranks, though rank 0 alone has a file. */
+static void check_learned(const meshcoll_params_t *params, const char *key)
+{
+    float sum[FLOATS];
+    meshcoll_t *const mesh = make_sums(params, SETTLE, sum);
+    char *const known = known_of(mesh);
+    check(strstr(known, "allreduce 4000 ") && strstr(known, "bcast 64 "), "nothing was learned");
+    meshcoll_destroy(mesh);
+    char *const kept = mc_kept_read(MC_KEPT_LEARNED, rank == 0 ? key : "none");
+    check(!kept == (rank > 0), "what was learned is not kept, or on another rank");
+    free(kept);
+    check_next(params, known, sum, "the next job does not know what was learned");
+    setenv("MESHCOLL_CALIBRATE", "off", 1);
+    check_next(params, NULL, sum, "off, and learned times are taken");
+    setenv("MESHCOLL_CALIBRATE", "10", 1);
+    setenv("MESHCOLL_ADAPT", "off", 1);
+    check_next(params, NULL, sum, "nothing is to be learned, but is known");
+    unsetenv("MESHCOLL_ADAPT");
+    check_next(params, known, sum, "jobs that did not learn have lost it");
+    check(rank > 0 || mc_kept_write(MC_KEPT_LEARNED, key, "on links 0\nallreduce 4000"), "kept");
+    check_next(params, NULL, sum, "times of other links are taken");
+    free(known);
+}
+
 int main(int argc, char **argv)
 {
     meshcoll_t *mesh, *further, *group;
@@ -100,10 +165,16 @@ int main(int argc, char **argv)
     meshcoll_destroy(mesh);
     check_doubt(&params, key, "box=alpha:1s;beta:1GB/s,gpu=alpha:1s;beta:1GB/s;pulled:yes", false);
     check_doubt(&params, key, "box=alpha:1ns;beta:1GB/s,gpu=alpha:1ns;beta:1GB/s;pulled:yes", true);
+    check(rank > 0 || mc_kept_write(MC_KEPT_LINKS, key,
+                                    "box=alpha:9us;beta:1GB/s,gpu=alpha:1us;beta:9GB/s;pulled:yes"),
+          "links are kept");
+    check_learned(&params, key);
     char folder[sizeof none + 16];
     snprintf(folder, sizeof folder, "%s/meshcoll", none);
     if (rank == 0)
         mc_kept_drop(MC_KEPT_LINKS, key);
+    if (rank == 0)
+        mc_kept_drop(MC_KEPT_LEARNED, key);
     free(key);
     (void)rmdir(folder); /* rank 0 has it */
     check(rmdir(none) == 0, "files are left");

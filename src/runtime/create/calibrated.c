@@ -1,7 +1,10 @@
 #include "runtime/create/calibrated.h"
 
+#include "base/hash.h"
 #include "base/system/file.h"
+#include "runtime/calibrate/lines.h"
 #include "runtime/calibrate/measure.h"
+#include "runtime/call/adapt.h"
 #include "runtime/create/tuned.h"
 #include "runtime/diagnose/explain.h"
 #include "runtime/handle/calibrated.h"
@@ -98,12 +101,12 @@ static char *key_of(const mc_cluster_t *cluster, const char *devices, bool share
 static bool is_wanted(const mc_settings_t *s)
 {
     double seconds = 0; /* errors in the settings are left to the creation to report */
-    return !s->links && !mc_calibrate_read(s->calibrate, &seconds) && seconds > 0;
+    return !mc_calibrate_read(s->calibrate, &seconds) && seconds > 0;
 }
 
 size_t mc_calibrated_most(const mc_settings_t *settings)
 {
-    return is_wanted(settings) ? MOST_TEXT : 0;
+    return !settings->links && is_wanted(settings) ? MOST_TEXT : 0;
 }
 
 /* Not of this mesh, or more than this version measures: the links are measured anew. */
@@ -138,20 +141,52 @@ static void count_try(const char *key)
         (void)mc_kept_write(MC_KEPT_LINKS, key, tried + MOST_TRIED - n);
 }
 
-int mc_calibrated_use(mc_settings_t *settings, const mc_place_t *place, int32_t size,
-                      const char *devices, bool share_cores, char **key)
+static int use_links(mc_settings_t *settings, const char *key, const mc_mesh_t *mesh)
 {
-    mc_cluster_t cluster;
+    char *const links = mc_kept_read(MC_KEPT_LINKS, key);
     int status = MESHCOLL_OK;
-    if (!is_wanted(settings) || size == 1 || mc_cluster_find(settings, place, size, &cluster))
-        return MESHCOLL_OK;
-    *key = key_of(&cluster, devices, share_cores);
-    char *const links = *key ? mc_kept_read(MC_KEPT_LINKS, *key) : NULL;
     if (times_tried(links) >= MOST_TRIED && !settings->calibrate)
         settings->calibrate = "off";
-    else if (links && is_right(links, &cluster.mesh))
+    else if (links && is_right(links, mesh))
         status = mc_settings_set_links(settings, links, MC_CALIBRATED_FROM);
     free(links);
+    return status;
+}
+
+static uint64_t hash_of(const char *links)
+{
+    return links ? mc_fnv(MC_FNV_START, links, strlen(links)) : 0;
+}
+
+/* NULL: nothing on these links. */
+static char *find_learned(const char *key, const char *links)
+{
+    char on[MC_KEPT_ON_BYTES + 1];
+    char *const text = mc_kept_read(MC_KEPT_LEARNED, key);
+    snprintf(on, sizeof on, MC_KEPT_ON, hash_of(links));
+    if (text && strncmp(text, on, MC_KEPT_ON_BYTES) == 0) {
+        memmove(text, text + MC_KEPT_ON_BYTES, strlen(text + MC_KEPT_ON_BYTES) + 1);
+        return text;
+    }
+    free(text);
+    return NULL;
+}
+
+int mc_calibrated_use(mc_making_t *m, const char *devices)
+{
+    mc_cluster_t cluster;
+    free(m->key); /* of a first attempt, to join a job */
+    free(m->learned);
+    m->key = m->learned = NULL;
+    if (!is_wanted(&m->settings) || m->creation->oob.size == 1 ||
+        mc_cluster_find(&m->settings, m->place, m->creation->oob.size, &cluster))
+        return MESHCOLL_OK;
+    m->key = key_of(&cluster, devices, m->oversubscribed);
+    int status = MESHCOLL_OK;
+    if (m->key && !m->settings.links)
+        status = use_links(&m->settings, m->key, &cluster.mesh);
+    if (m->key && !status)
+        m->learned = find_learned(m->key, m->settings.links);
     return status;
 }
 
@@ -170,33 +205,35 @@ static bool is_calibrated(const mc_settings_t *s)
     return s->links_from && strcmp(s->links_from, MC_CALIBRATED_FROM) == 0;
 }
 
-static int keep(mc_making_t *m, const mc_links_t *links)
+/* `text`: of the links; NULL: generic. */
+static int keep(mc_making_t *m, const char *text, bool is_measured)
 {
     mc_job_t *const job = m->handle->job;
+    if (!is_measured && !m->key)
+        return MESHCOLL_OK;
     job->calibrated = calloc(1, sizeof *job->calibrated);
     if (!job->calibrated)
         return mc_fail_memory("calibrated links");
-    job->calibrated->links = *links;
-    job->calibrated->key = m->key;
+    *job->calibrated =
+        (mc_calibrated_t){.is_measured = is_measured, .hash = hash_of(text), .key = m->key};
+    if (is_measured)
+        job->calibrated->links = m->handle->links;
     m->key = NULL;
     return MESHCOLL_OK;
 }
 
-/* Whether they were found or are measured now, further meshes of the job have them. */
-int mc_calibrate(mc_making_t *m)
+/* *is_whole: the time sufficed, and they are the mesh's now. */
+static int measure(mc_making_t *m, bool *is_whole)
 {
     char text[MOST_TEXT];
     mc_sight_t sight;
     meshcoll_t *const h = m->handle;
-    if (m->calibrate == 0 || h->mesh.size == 1 || !m->creation->tuned)
-        return MESHCOLL_OK;
-    if (m->settings.links)
-        return is_calibrated(&m->settings) ? keep(m, &h->links) : MESHCOLL_OK;
     const double seconds = is_one_box(h) ? one_box * m->calibrate : m->calibrate;
     int status = mc_measure(h, seconds, &mc_host_vectors, &sight);
     if (status)
         return status;
-    if (!mc_sight_is_whole(&sight, &h->mesh)) { /* the time was too short */
+    *is_whole = mc_sight_is_whole(&sight, &h->mesh);
+    if (!*is_whole) {
         if (m->key)
             count_try(m->key);
         return MESHCOLL_OK;
@@ -206,9 +243,46 @@ int mc_calibrate(mc_making_t *m)
     mc_links_print(&h->links, &h->mesh, &printed);
     status = mc_explain_links(h, text, MC_CALIBRATED_FROM);
     if (!status)
-        status = keep(m, &h->links);
+        status = keep(m, text, true);
     if (!status && h->job->calibrated->key)
         (void)mc_kept_write(MC_KEPT_LINKS, h->job->calibrated->key, text);
+    return status;
+}
+
+/* A text of another version, which is refused on all ranks, is none. */
+static int take_learned(mc_making_t *m)
+{
+    const size_t bytes = (size_t)m->learned_bytes;
+    meshcoll_t *whole = NULL;
+    char *const text = calloc(1, bytes);
+    int status =
+        text ? mc_line_open_whole(m->handle, &whole) : mc_fail_memory("what calls learned");
+    if (!status && m->learned)
+        memcpy(text, m->learned, bytes);
+    if (!status)
+        status = meshcoll_bcast(whole, text, text, bytes, MESHCOLL_UINT8, 0);
+    if (!status && mc_adapt_load(m->handle, text) == MESHCOLL_ERR_NO_MEMORY)
+        status = MESHCOLL_ERR_NO_MEMORY;
+    meshcoll_destroy(whole);
+    free(text);
+    return status;
+}
+
+/* Whether they were found or are measured now, further meshes of the job have them. */
+int mc_calibrate(mc_making_t *m)
+{
+    meshcoll_t *const h = m->handle;
+    const char *const links = m->settings.links;
+    bool is_new = false;
+    int status = MESHCOLL_OK;
+    if (h->mesh.size == 1 || !m->creation->tuned)
+        return MESHCOLL_OK;
+    if (!links && m->calibrate > 0)
+        status = measure(m, &is_new);
+    if (!status && !is_new)
+        status = keep(m, links, is_calibrated(&m->settings));
+    if (!status && !is_new && m->learned_bytes > 0 && h->calls.adapt)
+        status = take_learned(m);
     return status;
 }
 
@@ -218,7 +292,7 @@ int mc_calibrated_share(meshcoll_t *h)
     const mc_calibrated_t *const c = h->job->calibrated;
     mc_text_t printed = mc_text(text, sizeof text);
     int32_t n = 0;
-    for (int32_t d = 0; c && d < h->mesh.ndims; d++) {
+    for (int32_t d = 0; c && c->is_measured && d < h->mesh.ndims; d++) {
         const char *const name = h->mesh.dim[d].name;
         const int32_t of = mc_mesh_find(&h->job->mesh, name, strlen(name));
         if (of < 0)

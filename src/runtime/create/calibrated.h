@@ -1,6 +1,7 @@
 /*
  * Links that are measured when a job is made, where nobody gives any: kept for the user's later jobs on the same cluster
- * (base/system/kept.h). Rank 0 looks them up and tells the others, as it does with those of `meshcoll tune`.
+ * (base/system/kept.h), and what calls have learned on them, or on tuned ones. Rank 0 looks both up and tells the
+ * others, as it does with the links of `meshcoll tune`.
  */
 #ifndef MC_CREATE_CALIBRATED_H
 #define MC_CREATE_CALIBRATED_H
@@ -16,13 +17,11 @@ int mc_calibrate_read(const char *text, double *seconds);
 
 /* How many bytes mc_calibrated_use may add to the settings, as mc_settings_pack writes them. */
 size_t mc_calibrated_most(const mc_settings_t *settings);
-/* On rank 0: sets the links to those kept for this cluster, if the settings have none, and *key to what they are kept
- * under, which the caller frees. `devices`: interfaces that lead to the other machines, "eth0,eth1". `share_cores`: more
- * ranks than cores run on rank 0's machine. */
-int mc_calibrated_use(mc_settings_t *settings, const mc_place_t *place, int32_t size,
-                      const char *devices, bool share_cores, char **key);
+/* On rank 0, whose user has not given links: sets them to those kept for this cluster, if tune's file has none; and
+ * making->key and making->learned. `devices`: interfaces that lead to the other machines, "eth0,eth1". */
+int mc_calibrated_use(mc_making_t *making, const char *devices);
 /* Collective, when the job's first mesh is complete: measures its links where it has none, and lets later meshes of the
- * job have them, and later jobs. */
+ * job have them, and later jobs. Takes in what calls of earlier jobs have learned on these links. */
 int mc_calibrate(mc_making_t *making);
 /* The links of a further mesh of the job: by the names of its dimensions, those of the job. ERR_NO_MEMORY. */
 int mc_calibrated_share(meshcoll_t *mesh);

@@ -28,7 +28,9 @@ _Static_assert(sizeof(facts_t) <= MC_ROUND_FIRST, "the first record is small");
 /* The others' records, without what follows them. */
 typedef struct {
     int32_t status;
-    int32_t copies; /* an mc_shm_access_t; then the settings */
+    int32_t copies; /* an mc_shm_access_t */
+    int64_t
+        learned; /* bytes of what calls of earlier jobs have learned; only rank 0's count; then the settings */
 } second_t;
 typedef struct {
     int32_t status, unused;
@@ -76,6 +78,7 @@ void mc_making_close(mc_making_t *making)
     if (making->has_probe)
         mc_shm_probe_close(&making->probe);
     free(making->key);
+    free(making->learned);
     free(making->home);
     mc_settings_free(&making->settings);
     mc_rounds_close(&making->rounds);
@@ -182,10 +185,7 @@ static int use_calibrated(mc_making_t *m)
 {
     char devices[MC_DEVICES_TEXT];
     mc_making_devices(m, devices);
-    free(m->key); /* of a first attempt, to join a job */
-    m->key = NULL;
-    return mc_calibrated_use(&m->settings, m->place, m->creation->oob.size, devices,
-                             m->oversubscribed, &m->key);
+    return mc_calibrated_use(m, devices);
 }
 
 /* What rank 0 tells decides how much memory the next round takes. All ranks see the same number, and so refuse it
@@ -215,16 +215,19 @@ int mc_making_settings(mc_making_t *m)
     if (check_facts(m))
         return MESHCOLL_ERR_TRANSPORT;
     const size_t most = m->facts[0].settings_most, record = rounded(sizeof(second_t) + most);
+    const bool given = m->settings.links;
     int status = MESHCOLL_OK;
     if (looks_up_links(m))
         status = mc_tuned_use(&m->settings, m->place, oob->size);
-    if (!status && looks_up_links(m) && !m->any_offers) /* else a job's, if they join one */
+    if (!status && looks_up_links(m) && !m->any_offers &&
+        !given) /* else a job's, if they join one */
         status = use_calibrated(m);
     if (!status && oob->rank == 0 && mc_settings_bytes(&m->settings) > most)
         status = mc_fail(MESHCOLL_ERR_IO, "the tuned links changed while they were read");
     const mc_shm_ranks_t ranks = neighbours(m);
     const second_t mine = {.copies =
-                               m->any_offers ? MC_SHM_COPY : (int32_t)mc_shm_probe_copies(&ranks)};
+                               m->any_offers ? MC_SHM_COPY : (int32_t)mc_shm_probe_copies(&ranks),
+                           .learned = m->learned ? (int64_t)strlen(m->learned) + 1 : 0};
     status = mc_rounds_reserve(&m->rounds, status, record);
     if (record > m->rounds.room)
         return status;
@@ -236,6 +239,7 @@ int mc_making_settings(mc_making_t *m)
     if (status)
         return status;
     find_copies(m, record);
+    m->learned_bytes = ((const second_t *)record_at(m, 0, record))->learned;
     m->status = mc_settings_unpack(&m->settings, m->rounds.all + sizeof mine, most);
     if (!m->status)
         m->status = mc_calibrate_read(m->settings.calibrate, &m->calibrate);

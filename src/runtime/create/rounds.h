@@ -30,7 +30,10 @@ typedef struct {
     int32_t *machine, *scratch;
     mc_home_t *home;
     double calibrate; /* seconds to measure links for, where none are given; 0: not at all */
-    char *key; /* of calibrated links, on rank 0; NULL: they are given, or not to be measured */
+    char *
+        key; /* of what is kept of this cluster, on rank 0; NULL: links are given, or not to be measured */
+    char *learned;         /* kept of calls on these links, on rank 0; NULL: nothing */
+    int64_t learned_bytes; /* of it, with its end, on all ranks; 0: nothing */
     mc_shm_probe_t probe;
     bool has_probe, any_offers; /* any_offers: some rank is in a job already */
     mc_shm_access_t copies;     /* the least access of any rank, COPY at most */

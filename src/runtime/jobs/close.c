@@ -68,6 +68,23 @@ static uint32_t give_up(mc_list_t *list)
     return n;
 }
 
+/* What calls of the job's first mesh have learned, for the next job: on the rank that knows where. */
+static void keep_learned(const meshcoll_t *h)
+{
+    const mc_calibrated_t *const c = h->job->calibrated;
+    if (!c || !c->key || h->ranks.job_rank || h->job->failure.status || h->job->unusable)
+        return;
+    char *const text = malloc(MC_KEPT_BYTES);
+    if (!text)
+        return;
+    mc_text_t printed = mc_text(text, MC_KEPT_BYTES);
+    mc_text_add(&printed, MC_KEPT_ON, c->hash);
+    mc_adapt_save(h, &printed);
+    if (printed.length > MC_KEPT_ON_BYTES)
+        (void)mc_kept_write(MC_KEPT_LEARNED, c->key, text);
+    free(text);
+}
+
 /* Frees what is its own; returns how many requests were running. */
 static uint32_t free_own(meshcoll_t *h)
 {
@@ -81,6 +98,7 @@ static uint32_t free_own(meshcoll_t *h)
     mc_links_free(&h->links);
     free(h->calls.own_counts);
     mc_cache_free_memory(h);
+    keep_learned(h);
     mc_adapt_free(h);
     mc_group_free(h);
     if (h->machine != h->job->machine)
