@@ -8,6 +8,7 @@
  *     test_adapt freed   the same with sums of the user's own, that are freed while their calls run
  *     test_adapt empty   calls of no elements, which some ranks begin and others make blocking, where looks are due
  *     test_adapt forced  nonblocking calls of one rank far ahead, which forces a strategy behind them
+ *     test_adapt many    more kinds of calls than are learned of at once, in buffers that alternate on some ranks
  *     test_adapt bits    1,000 sums of the same numbers on each of two meshes have the same bits
  *     test_adapt learns  the candidates take turns, and then one is used
  */
@@ -295,6 +296,27 @@ static void run_empty(meshcoll_t *mesh)
     }
 }
 
+/* Every third call is of one kind, and then of another; the others are of 120, few of them often. */
+static void run_many(meshcoll_t *mesh)
+{
+    for (int i = 0; i < 6 * CALLS; i++) {
+        meshcoll_args_t a = args_of(0);
+        a.count = i % 3 == 0 ? (i < 3 * CALLS ? 3 : 5) : 10 + (size_t)(i * 7 % (i % 2 ? 120 : 12));
+        fill(i);
+        if (rank % 2 && i % 5 > 1)
+            a.out = out + i % 5 * COUNT;
+        make(mesh, &a, i % 50 == 0 ? 1 : (i / 100 + rank) % 3, i);
+        memmove(out, a.out, a.count * sizeof *out);
+        check_result(&a, i, i);
+        if (i % 10)
+            continue;
+        meshcoll_request_t *r;
+        check(meshcoll_begin(mesh, &a, &r) == MESHCOLL_OK, "begin");
+        compare_text(meshcoll_request_strategy(r), i);
+        check(meshcoll_wait(r) == MESHCOLL_OK, "wait");
+    }
+}
+
 /* Of every call, and of both meshes, which may learn different things. */
 static void run_bits(void)
 {
@@ -348,8 +370,8 @@ static int run_learns(meshcoll_t *mesh, int calls, char text[][512], int most)
 static void check_learns(meshcoll_t *mesh)
 {
     static char text[8][512];
-    check(run_learns(mesh, 16, text, 8) == 1, "the first calls take one strategy");
-    const int tried = run_learns(mesh, 84, text, 8);
+    check(run_learns(mesh, 50, text, 8) == 1, "the first calls take one strategy");
+    const int tried = run_learns(mesh, 90, text, 8);
     check(tried > 1 && tried <= 6, "candidates take turns");
     check(run_learns(mesh, 300, text, 8) == 1, "then one is used");
     compare_text(text[0], 400);
@@ -378,6 +400,8 @@ int main(int argc, char **argv)
         run_far_ahead(mesh, make_op, free_op);
     else if (strcmp(what, "forced") == 0)
         run_far_ahead(mesh, force_last, leave_op);
+    else if (strcmp(what, "many") == 0)
+        run_many(mesh);
     else if (strcmp(what, "empty") == 0)
         run_empty(mesh);
     else if (strcmp(what, "learns") == 0)

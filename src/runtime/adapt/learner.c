@@ -2,8 +2,8 @@
 
 /* Of the fastest of a round: who is in the next one. The times of the first round are medians of few. */
 static const double FEW_WITHIN = 1.25;
-/* Another one is taken in a look if it is faster by more than this; and a time that has changed by this factor makes all
- * take turns again. */
+/* Another one is compared for longer after a look if it is faster by more than this; and a time that has changed by this
+ * factor makes all take turns again. */
 static const double LOOK_GAIN = 0.95, LOOK_CHANGE = 1.5;
 
 /* What is more counts as this: sums of many ranks stay within 63 bits. */
@@ -16,7 +16,8 @@ _Static_assert(COUNTS *COUNT_BITS < 64, "they fit in a word");
 
 mc_learner_t mc_learner(const mc_ranked_t *first, int64_t ns)
 {
-    return (mc_learner_t){.phase = ns > 0 ? MC_LEARN_SETTLED : MC_LEARN_TURNS,
+    return (mc_learner_t){.phase = ns > 0 ? MC_LEARN_SETTLED : MC_LEARN_QUIET_CALLS,
+                          .until_look = MC_LOOK_FIRST,
                           .round = MC_TRIAL_FIRST,
                           .n = 1,
                           .candidate = {*first},
@@ -68,30 +69,63 @@ void mc_learner_offer(mc_learner_t *l, const mc_ranked_t *candidate, int32_t n)
         enter(l, MC_LEARN_SETTLED);
 }
 
-bool mc_learner_waits(const mc_learner_t *l)
-{
-    return l->phase == MC_LEARN_AGREES && l->calls >= MC_LEARN_AGREEING;
-}
-
 static uint32_t turn_of(const mc_learner_t *l)
 {
     const bool few = l->round == MC_TRIAL_FIRST || l->round == MC_TRIAL_FEW;
     return few ? MC_LEARN_LONG : MC_LEARN_SHORT;
 }
 
+bool mc_learner_repeats(const mc_learner_t *l)
+{
+    return l->phase == MC_LEARN_TURNS && l->calls % turn_of(l) > 0;
+}
+
+/* The others in turn. If there are none, none was offered, or there are none, or no rank had a time. */
+static void begin_look(mc_learner_t *l)
+{
+    if (l->n == 1) {
+        l->n_turns = 1;
+        l->turn[0] = 0;
+        begin_round(l, MC_TRIAL_FIRST);
+        return;
+    }
+    do
+        l->other = (l->other + 1) % l->n;
+    while (l->other == l->best);
+    l->turn[0] = l->other;
+    l->turn[1] = l->best;
+    l->n_turns = 2;
+    begin_round(l, MC_TRIAL_LOOK);
+}
+
+static mc_learn_turn_t settled(mc_learner_t *l)
+{
+    l->calls = l->until_look;
+    if (l->until_look < MC_LOOK_SELDOM)
+        l->until_look *= 2;
+    return (mc_learn_turn_t){.candidate = l->best, .calls = l->calls};
+}
+
+static mc_learn_turn_t next_turn(mc_learner_t *l)
+{
+    const uint32_t turn = turn_of(l), call = l->calls++;
+    if (call < (uint32_t)l->n_turns * turn)
+        return (mc_learn_turn_t){l->turn[call / turn], call % turn > 0, false, 1};
+    enter(l, MC_LEARN_AGREES);
+    return (mc_learn_turn_t){l->best, false, true, MC_LEARN_AGREEING};
+}
+
 mc_learn_turn_t mc_learner_next(mc_learner_t *l)
 {
-    mc_learn_turn_t next = {.candidate = l->best};
-    const uint32_t turn = turn_of(l);
-    if (l->phase == MC_LEARN_TURNS && l->calls == (uint32_t)l->n_turns * turn) {
-        enter(l, MC_LEARN_AGREES);
-        next.agrees = true;
-    } else if (l->phase == MC_LEARN_TURNS) {
-        next.candidate = l->turn[l->calls / turn];
-        next.timed = l->calls % turn > 0;
+    if (l->phase == MC_LEARN_QUIET_CALLS) {
+        begin_round(l, MC_TRIAL_FIRST);
+        return (mc_learn_turn_t){.calls = MC_LEARN_QUIET};
     }
-    l->calls += l->phase != MC_LEARN_SETTLED;
-    return next;
+    if (l->phase == MC_LEARN_SETTLED && l->calls == 0)
+        return settled(l);
+    if (l->phase == MC_LEARN_SETTLED)
+        begin_look(l);
+    return next_turn(l);
 }
 
 void mc_learner_note(mc_learner_t *l, int32_t candidate, int64_t ns)
@@ -179,7 +213,7 @@ static void settle_look(mc_learner_t *l, int64_t before)
     if (change > LOOK_CHANGE || change < 1 / LOOK_CHANGE)
         begin_all(l);
     else if ((double)other < LOOK_GAIN * (double)now)
-        l->best = l->other;
+        begin_round(l, MC_TRIAL_FEW);
 }
 
 void mc_learner_agree(mc_learner_t *l, const int64_t words[MC_LEARN_WORDS], int32_t ranks)
@@ -196,26 +230,6 @@ void mc_learner_agree(mc_learner_t *l, const int64_t words[MC_LEARN_WORDS], int3
         settle_few(l);
     else if (l->round == MC_TRIAL_LOOK)
         settle_look(l, before);
-}
-
-/* The others in turn. */
-void mc_learner_look(mc_learner_t *l)
-{
-    if (l->phase != MC_LEARN_SETTLED)
-        return;
-    if (l->n == 1) { /* none were offered, or there are none, or no rank had a time */
-        l->n_turns = 1;
-        l->turn[0] = 0;
-        begin_round(l, MC_TRIAL_FIRST);
-        return;
-    }
-    do
-        l->other = (l->other + 1) % l->n;
-    while (l->other == l->best);
-    l->turn[0] = l->other;
-    l->turn[1] = l->best;
-    l->n_turns = 2;
-    begin_round(l, MC_TRIAL_LOOK);
 }
 
 static bool is_candidate(const mc_learner_t *l, int32_t c)

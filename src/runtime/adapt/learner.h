@@ -2,14 +2,16 @@
  * What calls of one kind learn: which of a few strategies is the fastest where they run (after STAR-MPI: Faraj, Yuan and
  * Lowenthal, A Study of Process Arrival Patterns, 2006). It knows no ranks, clocks or messages.
  *
- * The first calls take the planner's choice. If all ranks could time some of them, the candidates take turns then, each
- * for some calls in a row, of which the first is not timed, as it makes the plan and finds the connections of the one
- * before busy. The ranks combine what they timed, which takes some calls more, and at a call that is the same on all
- * ranks the slow ones drop out; the rest take longer turns, and the fastest is used from then on. A later look compares
- * it with one other, and starts anew where its own time has changed.
+ * The first calls take the planner's choice, and nothing disturbs them. The next ones are timed. If all ranks could time
+ * some of them, the candidates take turns then, each for some calls in a row, of which the first is not timed, as it
+ * makes the plan and finds the connections of the one before busy. The ranks combine what they timed, which takes some
+ * calls more, and at a call that is the same on all ranks the slow ones drop out; the rest take longer turns, and the
+ * fastest is used from then on. A later look compares it with one other, for longer if that seems faster, and starts
+ * anew where its own time has changed.
  *
- * All that a learner does follows from how many calls it has seen and from what ranks combined, so it does the same on
- * all ranks. Only the times that a rank has noted are its own.
+ * All that a learner does follows from how many calls there were and from what ranks combined, so it does the same on
+ * all ranks. Only the times that a rank has noted are its own. It is asked at some calls, and tells at which one next:
+ * those between do as the last one asked.
  *
  * A time is that of one rank, from the start of a call there to its end there. The times of a candidate are that rank's
  * median, and ranks add up their medians: where a rank is early it waits as long for the others with each candidate, so
@@ -23,18 +25,24 @@
 
 enum {
     MC_CANDIDATES = 6,
-    MC_LEARN_SHORT = 4, /* calls of a turn */
-    MC_LEARN_LONG = 8,  /* where few take turns: before any trial, and when the slow ones are out */
-    MC_LEARN_FEW = 3,   /* so many */
-    MC_LEARN_AGREEING = 8, /* calls from the start of an agreement until its result is used */
+    MC_LEARN_QUIET = 32, /* first calls */
+    MC_LEARN_SHORT = 4,  /* calls of a turn */
+    MC_LEARN_LONG = 8, /* where few take turns: before any trial, and when the slow ones are out */
+    MC_LEARN_FEW = 3,  /* so many */
+    MC_LEARN_AGREEING = 16, /* calls from the start of an agreement until its result is used */
+    /* calls from when it has settled until it looks first, and from one look to the next, twice as many each time, at
+     * most */
+    MC_LOOK_FIRST = 512,
+    MC_LOOK_SELDOM = 8192,
     MC_LEARN_WORDS = MC_CANDIDATES + 2 /* what ranks combine, by sums */
 };
 
 typedef enum {
-    MC_LEARN_TURNS,   /* candidates take turns */
-    MC_LEARN_AGREES,  /* ranks combine their times */
-    MC_LEARN_WANTS,   /* candidates are to be offered */
-    MC_LEARN_SETTLED, /* the fastest is used, and calls are not counted */
+    MC_LEARN_QUIET_CALLS, /* the first call is to come */
+    MC_LEARN_TURNS,       /* candidates take turns */
+    MC_LEARN_AGREES,      /* ranks combine their times */
+    MC_LEARN_WANTS,       /* candidates are to be offered */
+    MC_LEARN_SETTLED,     /* the fastest is used */
     MC_LEARN_PHASES
 } mc_learn_phase_t;
 
@@ -44,8 +52,9 @@ typedef enum { MC_TRIAL_FIRST, MC_TRIAL_ALL, MC_TRIAL_FEW, MC_TRIAL_LOOK, MC_TRI
 typedef struct {
     mc_learn_phase_t phase;
     mc_trial_t round;
-    uint32_t calls;                       /* seen in this phase */
-    int32_t n, best;                      /* candidates, the planner's first; which is used */
+    uint32_t calls;      /* of turns: seen in this round; settled: until the look */
+    uint32_t until_look; /* when it settles */
+    int32_t n, best;     /* candidates, the planner's first; which is used */
     mc_ranked_t candidate[MC_CANDIDATES]; /* with what the links predict */
     int64_t mean[MC_CANDIDATES];          /* ns: what ranks took on average; 0: not known */
     int32_t n_turns, turn[MC_CANDIDATES]; /* who takes turns in this round */
@@ -61,25 +70,28 @@ mc_learner_t mc_learner(const mc_ranked_t *first, int64_t ns);
 /* Before the next call of one that WANTS: `n` candidates, of which those that it knows, and those for which there is no
  * room, are left out. */
 void mc_learner_offer(mc_learner_t *l, const mc_ranked_t *candidate, int32_t n);
-/* Must the next call wait for an agreement? */
-bool mc_learner_waits(const mc_learner_t *l);
+/* Must the next call at which it is asked wait for an agreement? */
+static inline bool mc_learner_waits(const mc_learner_t *l)
+{
+    return l->phase == MC_LEARN_AGREES;
+}
 
-/* What the next call does. */
+/* What the call does at which it is asked. */
 typedef struct {
     int32_t candidate;
-    bool timed;
-    bool agrees; /* before it starts, this rank begins the agreement */
+    bool timed;     /* this call alone */
+    bool agrees;    /* before it starts, this rank begins the agreement */
+    uint32_t calls; /* it is asked next so many calls later */
 } mc_learn_turn_t;
 mc_learn_turn_t mc_learner_next(mc_learner_t *l);
+/* Will it do so by timing the candidate of the call before? */
+bool mc_learner_repeats(const mc_learner_t *l);
 
 /* A timed call of this round took so long; what is not positive is left out, as of a clock that was set. */
 void mc_learner_note(mc_learner_t *l, int32_t candidate, int64_t ns);
 /* What this rank adds to the sums, and what follows from those of so many ranks. */
 void mc_learner_tell(const mc_learner_t *l, int64_t words[MC_LEARN_WORDS]);
 void mc_learner_agree(mc_learner_t *l, const int64_t words[MC_LEARN_WORDS], int32_t ranks);
-
-/* Begins a look, if it is settled. */
-void mc_learner_look(mc_learner_t *l);
 
 /* ERR_INVALID_ARG with what is wrong. */
 int mc_learner_check(const mc_learner_t *l);

@@ -4,7 +4,7 @@
 
 void mc_lessons_init(mc_lessons_t *t)
 {
-    *t = (mc_lessons_t){.until_look = MC_LOOK_FIRST};
+    *t = (mc_lessons_t){.others = MC_LESSONS_OTHERS};
 }
 
 void mc_lessons_free(mc_lessons_t *t)
@@ -22,58 +22,37 @@ mc_lesson_t *mc_lessons_find(const mc_lessons_t *t, const mc_choice_key_t *key)
     return NULL;
 }
 
-/* Of those that are not settled; -1: all are. */
-static int32_t find_oldest(const mc_lessons_t *t)
-{
-    int32_t oldest = -1;
-    for (int32_t i = 0; i < t->n; i++) {
-        const mc_lesson_t *const one = t->lesson[i];
-        if (one->learner.phase != MC_LEARN_SETTLED &&
-            (oldest < 0 || t->n_counted - one->last > t->n_counted - t->lesson[oldest]->last))
-            oldest = i;
-    }
-    return oldest;
-}
-
 mc_lesson_t *mc_lessons_add(mc_lessons_t *t, const mc_choice_key_t *key, const mc_ranked_t *first,
                             int64_t ns, int *status)
 {
-    const int32_t at = t->n < MC_LESSONS ? t->n : find_oldest(t);
     *status = MESHCOLL_OK;
-    if (at < 0)
+    if (t->n == MC_LESSONS)
         return NULL;
-    mc_lesson_t *const lesson = at < t->n ? t->lesson[at] : malloc(sizeof *lesson);
+    mc_lesson_t *const lesson = malloc(sizeof *lesson);
     if (!lesson) {
         *status = mc_fail_memory("what calls learn");
         return NULL;
     }
-    *lesson = (mc_lesson_t){.key = *key,
-                            .learner = mc_learner(first, ns),
-                            .last = ++t->n_counted,
-                            .timed.number = UINT32_MAX};
-    t->lesson[at] = lesson;
-    t->n += at == t->n;
+    *lesson =
+        (mc_lesson_t){.key = *key, .learner = mc_learner(first, ns), .left = 1, .seen = UINT64_MAX};
+    t->lesson[t->n++] = lesson;
     return lesson;
 }
 
-/* No call has come since it began to look. */
-static bool is_idle(const mc_learner_t *l)
+bool mc_lessons_sweep(mc_lessons_t *t)
 {
-    return l->phase == MC_LEARN_TURNS && l->calls == 0 &&
-           (l->round == MC_TRIAL_LOOK || l->round == MC_TRIAL_FIRST);
-}
-
-void mc_lessons_look(mc_lessons_t *t)
-{
-    int32_t n = 0;
-    for (int32_t i = 0; i < t->n; i++) {
+    const int32_t before = t->n;
+    t->n = 0;
+    t->others = MC_LESSONS_OTHERS;
+    for (int32_t i = 0; i < before; i++) {
         mc_lesson_t *const lesson = t->lesson[i];
-        if (is_idle(&lesson->learner)) {
+        const uint64_t seen = lesson->asked_for - lesson->left;
+        if (lesson->seen == seen) {
             free(lesson);
             continue;
         }
-        mc_learner_look(&lesson->learner);
-        t->lesson[n++] = lesson;
+        lesson->seen = seen;
+        t->lesson[t->n++] = lesson;
     }
-    t->n = n;
+    return t->n < before;
 }

@@ -113,7 +113,7 @@ static bool call_learns(const meshcoll_t *h, const meshcoll_args_t *a, const mc_
 static bool is_ready(const meshcoll_t *h, const mc_choice_key_t *key)
 {
     const mc_lesson_t *const lesson = mc_lessons_find(&h->calls.adapt->lessons, key);
-    return !lesson || !mc_learner_waits(&lesson->learner) || lesson->has_sums;
+    return !lesson || lesson->left > 1 || !mc_learner_waits(&lesson->learner) || lesson->has_sums;
 }
 
 static int await(meshcoll_t *h, const mc_choice_key_t *key)
@@ -166,8 +166,8 @@ static int ask(meshcoll_t *h, mc_lesson_t *lesson, mc_learn_turn_t *turn)
     if (status)
         return status;
     *turn = mc_learner_next(l);
-    if (l->phase != MC_LEARN_SETTLED)
-        lesson->last = ++h->calls.adapt->lessons.n_counted;
+    lesson->left = turn->calls;
+    lesson->asked_for += turn->calls;
     return turn->agrees ? begin_agreement(h, lesson) : MESHCOLL_OK;
 }
 
@@ -192,22 +192,42 @@ static mc_lesson_t *add(const meshcoll_t *h, const mc_choice_key_t *key, const m
     return mc_lessons_add(&t->lessons, key, &first, known ? known->ns : 0, status);
 }
 
-/* Of a call that is not deferred, or is no more. e->best: the planner's, at least where the key has no lesson. */
-static int choose(meshcoll_t *h, mc_lesson_t *lesson, uint32_t number, mc_choice_entry_t *e,
-                  bool *timed)
+/* One call more that finds no room. */
+static void count_other(meshcoll_t *h)
 {
-    mc_learn_turn_t turn;
+    mc_adapt_t *const t = h->calls.adapt;
+    if (--t->lessons.others > 0 || !mc_lessons_sweep(&t->lessons))
+        return;
+    t->timed.request = NULL;
+    mc_cache_unbind(h, NULL);
+}
+
+/* Of a call that is not deferred, or is no more. e->best: the planner's, at least where the key has no lesson. */
+static int choose(meshcoll_t *h, mc_lesson_t *lesson, mc_choice_entry_t *e, bool *timed)
+{
+    mc_adapt_t *const t = h->calls.adapt;
+    mc_learn_turn_t turn = {0};
     int status = MESHCOLL_OK;
     *timed = false;
     if (!lesson)
         lesson = add(h, &e->key, &e->best, &status);
+    e->left = lesson ? &lesson->left : &t->lessons.others;
+    if (!status && !lesson)
+        count_other(h);
     if (!lesson)
         return status;
-    status = ask(h, lesson, &turn);
+    turn.candidate = lesson->candidate;
+    if (--lesson->left == 0)
+        status = ask(h, lesson, &turn);
     if (status)
         return status;
-    lesson->timed.number = turn.timed ? number : UINT32_MAX;
-    lesson->timed.candidate = turn.candidate;
+    if (turn.candidate != lesson->candidate)
+        mc_cache_unbind(h, &lesson->left);
+    lesson->candidate = turn.candidate;
+    if (turn.timed) {
+        t->timed.lesson = lesson;
+        t->timed.candidate = turn.candidate;
+    }
     e->best = lesson->learner.candidate[turn.candidate];
     e->candidate = turn.candidate;
     e->key.learned = true;
@@ -222,6 +242,7 @@ int mc_adapt_choose(meshcoll_t *h, const mc_call_args_t *asked, mc_choice_entry_
     bool timed = false;
     int status = MESHCOLL_OK;
     *adapted = MC_ADAPT_CHOSEN;
+    e->left = &h->calls.unlearned;
     if (!call_learns(h, a, &e->key))
         return mc_cache_look(h, a, e);
     if (h->calls.adapt->deferred.first || !is_ready(h, &e->key)) {
@@ -234,43 +255,33 @@ int mc_adapt_choose(meshcoll_t *h, const mc_call_args_t *asked, mc_choice_entry_
     if (!status && !lesson)
         status = mc_cache_look(h, a, e);
     if (!status)
-        status = choose(h, lesson, asked->number.own, e, &timed);
+        status = choose(h, lesson, e, &timed);
     *adapted = timed ? MC_ADAPT_TIMED : MC_ADAPT_CHOSEN;
     return status;
 }
 
-bool mc_adapt_settled(const meshcoll_t *h, const mc_choice_key_t *key)
-{
-    const mc_lesson_t *const lesson =
-        key->learned ? mc_lessons_find(&h->calls.adapt->lessons, key) : NULL;
-    return !key->learned || (lesson && lesson->learner.phase == MC_LEARN_SETTLED);
-}
-
 /* Times ----------------------------------------------------------------------------------------------- */
 
-/* Of this call; NULL: it is not timed any more. */
-static mc_lesson_t *timed_of(const meshcoll_request_t *r)
+/* What is timed, if this call is; NULL: it is not timed any more. */
+static mc_adapt_t *timed_of(const meshcoll_request_t *r)
 {
-    const mc_cached_t *const c = (const mc_cached_t *)r;
-    mc_lesson_t *const lesson = r->mesh && r->mesh->calls.adapt
-                                    ? mc_lessons_find(&r->mesh->calls.adapt->lessons, &c->key)
-                                    : NULL;
-    return lesson && lesson->timed.number == r->number ? lesson : NULL;
+    mc_adapt_t *const t = r->mesh ? r->mesh->calls.adapt : NULL;
+    return t && t->timed.request == r ? t : NULL;
 }
 
 /* What runs at the same time takes its share of the links. */
 static int begin_timed(meshcoll_request_t *r)
 {
-    mc_lesson_t *const lesson = timed_of(r);
-    if (lesson && r->mesh->job->requests.running.first)
-        lesson->timed.number = UINT32_MAX;
-    if (lesson)
-        lesson->timed.started = mc_now();
+    mc_adapt_t *const t = timed_of(r);
+    if (t && r->mesh->job->requests.running.first)
+        t->timed.request = NULL;
+    if (t)
+        t->timed.started = mc_now();
     const int status = mc_run_begin(r);
-    if (lesson)
-        lesson->timed.left = mc_now();
-    if (lesson && (lesson->timed.blocks || status == MESHCOLL_OK))
-        lesson->timed.awaited = lesson->timed.left;
+    if (t)
+        t->timed.left = mc_now();
+    if (t && (t->timed.blocks || status == MESHCOLL_OK))
+        t->timed.awaited = t->timed.left;
     return status;
 }
 
@@ -284,22 +295,22 @@ static bool is_last(const meshcoll_request_t *r)
 static int end_timed(meshcoll_request_t *r)
 {
     static const double AWAY = 0.125; /* of a time: so little hardly changes a choice */
-    mc_lesson_t *const lesson = timed_of(r);
-    if (!lesson || r->status)
+    mc_adapt_t *const t = timed_of(r);
+    if (!t || r->status)
         return r->status;
-    const double takes = mc_now() - lesson->timed.started;
-    const double away = lesson->timed.awaited - lesson->timed.left;
-    if (is_last(r) && lesson->timed.awaited > 0 && away < AWAY * takes)
-        mc_learner_note(&lesson->learner, lesson->timed.candidate, (int64_t)(takes * 1e9));
-    lesson->timed.number = UINT32_MAX;
+    const double takes = mc_now() - t->timed.started;
+    const double away = t->timed.awaited - t->timed.left;
+    if (is_last(r) && t->timed.awaited > 0 && away < AWAY * takes)
+        mc_learner_note(&t->timed.lesson->learner, t->timed.candidate, (int64_t)(takes * 1e9));
+    t->timed.request = NULL;
     return r->status;
 }
 
 static void await_timed(meshcoll_request_t *r)
 {
-    mc_lesson_t *const lesson = timed_of(r);
-    if (lesson && lesson->timed.awaited == 0)
-        lesson->timed.awaited = mc_now();
+    mc_adapt_t *const t = timed_of(r);
+    if (t && t->timed.awaited == 0)
+        t->timed.awaited = mc_now();
 }
 
 static const mc_request_kind_t timed_kind = {.bytes = sizeof(mc_cached_t),
@@ -313,12 +324,28 @@ static const mc_request_kind_t timed_kind = {.bytes = sizeof(mc_cached_t),
 
 void mc_adapt_time(mc_cached_t *c, bool blocks)
 {
-    mc_lesson_t *const lesson = timed_of(&c->run.head);
+    mc_adapt_t *const t = c->run.head.mesh->calls.adapt;
     c->run.head.kind = &timed_kind;
-    if (!lesson)
-        return;
-    lesson->timed.blocks = blocks;
-    lesson->timed.awaited = 0;
+    t->timed.request = &c->run.head;
+    t->timed.blocks = blocks;
+    t->timed.awaited = 0;
+}
+
+mc_cached_t *mc_adapt_bound(meshcoll_t *h, mc_cached_t *c, bool blocks)
+{
+    mc_adapt_t *const t = h->calls.adapt;
+    *c->left = 1; /* it is counted when it chooses */
+    if (!t || c->left == &t->lessons.others)
+        return NULL;
+    mc_lesson_t *const lesson = (mc_lesson_t *)((char *)c->left - offsetof(mc_lesson_t, left));
+    if (!mc_learner_repeats(&lesson->learner))
+        return NULL;
+    const mc_learn_turn_t turn = mc_learner_next(&lesson->learner);
+    lesson->asked_for += *c->left = turn.calls;
+    t->timed.lesson = lesson;
+    t->timed.candidate = turn.candidate;
+    mc_adapt_time(c, blocks);
+    return c;
 }
 
 /* Deferred calls -------------------------------------------------------------------------------------- */
@@ -328,7 +355,6 @@ typedef struct {
     mc_call_args_t asked;
     mc_choice_entry_t planned; /* when it was made: what is forced may change until it runs */
     uint32_t needed;           /* of the lead: what must be reached before it runs */
-    uint32_t looks;            /* that were due after it */
     char *known_text;          /* of its strategy, as the caller may have it */
     mc_list_node_t node;
 } deferred_t;
@@ -373,10 +399,9 @@ int mc_adapt_defer(meshcoll_t *h, const mc_call_args_t *asked, mc_run_t **run)
     r->head.number = asked->number.own;
     mc_run_sign(r, mc_digest_of(h, &asked->args, asked->is_barrier), 0);
     mc_executor_hold(&r->executor);
-    mc_list_append(&h->calls.adapt->deferred, &d->node); /* a look that is due now follows it */
+    mc_list_append(&h->calls.adapt->deferred, &d->node);
+    mc_cache_unbind(h, NULL);
     mc_lead_call(h, mc_lead_bytes(h, &asked->args), r);
-    if (mc_adapt_is_due(h, r->head.number))
-        mc_adapt_look(h, r->head.number);
     d->needed = h->leads.calls.needed;
     *run = r;
     return MESHCOLL_OK;
@@ -423,9 +448,7 @@ static void serve_deferred(meshcoll_t *h)
         if (!is_ready(h, &e.key))
             return;
         mc_list_remove(&d->node);
-        int status = choose(h, lesson, d->asked.number.own, &e, &timed);
-        for (uint32_t i = 0; i < d->looks; i++)
-            mc_lessons_look(&h->calls.adapt->lessons);
+        int status = choose(h, lesson, &e, &timed);
         if (!status)
             status = let_go(h, d, &e);
         if (status)
@@ -435,34 +458,12 @@ static void serve_deferred(meshcoll_t *h)
     }
 }
 
-_Static_assert(MC_LOOK_SELDOM < MC_CALL_NUMBERS / 2, "numbers tell whether a look is due");
-
-/* Looks ----------------------------------------------------------------------------------------------- */
-
-void mc_adapt_look(meshcoll_t *h, uint32_t number)
-{
-    mc_adapt_t *const t = h->calls.adapt;
-    if (!t) {
-        h->calls.look_at = number + MC_LOOK_SELDOM; /* there is nothing to look at */
-        return;
-    }
-    deferred_t *const last = deferred_of(t->deferred.last);
-    if (last)
-        last->looks++;
-    else
-        mc_lessons_look(&t->lessons);
-    if (t->lessons.until_look < MC_LOOK_SELDOM)
-        t->lessons.until_look *= 2;
-    h->calls.look_at = number + t->lessons.until_look;
-    mc_cache_unbind(h); /* what calls are bound to may be another's choice soon */
-}
-
 /* Report ---------------------------------------------------------------------------------------------- */
 
 void mc_adapt_print(const meshcoll_t *h, mc_text_t *text)
 {
-    static const char *const phase[MC_LEARN_PHASES] = {"candidates take turns", "ranks agree",
-                                                       "candidates come next", "settled"};
+    static const char *const phase[MC_LEARN_PHASES] = {
+        "first calls", "candidates take turns", "ranks agree", "candidates come next", "settled"};
     const mc_lessons_t *const t = h->calls.adapt ? &h->calls.adapt->lessons : NULL;
     for (int32_t i = 0; t && i < t->n; i++) {
         const mc_lesson_t *const lesson = t->lesson[i];
@@ -512,7 +513,6 @@ int mc_adapt_open(meshcoll_t *h, const char *mode)
         return mc_fail_memory("what calls learn");
     h->calls.ordered = !all;
     mc_lessons_init(&h->calls.adapt->lessons);
-    h->calls.look_at = h->calls.adapt->lessons.until_look;
     return MESHCOLL_OK;
 }
 

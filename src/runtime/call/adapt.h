@@ -1,17 +1,16 @@
 /*
  * Calls that learn (adapt/lessons.h): who takes part, the clock, and what ranks combine.
  *
- * A call that finds its request bound knows nothing of this: it is bound only once its learner has settled, and looks
- * begin with calls of certain numbers. Any other call asks its learner, whether it is blocking, nonblocking or of a
- * group, so that ranks may differ in that. Not those that have tables of counts or a strategy of their own, or
- * whose strategy is forced; nor users' operations, persistent requests and calls on device memory, which take the
- * planner's choice.
+ * A call that finds its request bound counts in its learner (`left` in cache.h), and asks it only where that is due:
+ * requests are bound to one candidate, and unbound where another one is used next. Any other call counts too, whether it
+ * is blocking, nonblocking or of a group, so that ranks may differ in that. Not those that have a strategy of their own,
+ * or whose strategy is forced; nor persistent requests and calls on device memory, which take the planner's choice.
  *
  * Ranks agree by the sums of what they timed: an allreduce that nobody waits for, begun at the same call on all ranks,
  * and used from a later call on, the same on all ranks too. Should it not be complete by then, a blocking call waits for
  * it. A nonblocking one must not, as other ranks may wait for what its caller does next: it is deferred, and makes its
- * plan when the agreement is complete. Calls that learn after it follow it, so that learners see all calls in their
- * order.
+ * plan when the agreement is complete. Calls that learn after it follow it, and find none bound, so that learners see
+ * all calls in their order.
  *
  * An agreement runs when the one before it is complete, so that all share one operation number.
  */
@@ -30,6 +29,14 @@ typedef struct mc_adapt {
     mc_list_t pending;     /* agreements that wait for the one before them */
     mc_list_t spare;       /* that run no more */
     mc_list_t deferred;    /* calls, in their order */
+    struct {
+        const meshcoll_request_t *request; /* of the call that is timed; NULL: none is */
+        mc_lesson_t *lesson;
+        int32_t candidate;
+        /* When it started, when its start returned, and when the caller began to wait for it; 0: not yet. */
+        double started, left, awaited;
+        bool blocks;
+    } timed;
 } mc_adapt_t;
 
 /* `mode`: that of MESHCOLL_ADAPT, NULL where it is not set. */
@@ -54,15 +61,8 @@ int mc_adapt_choose(meshcoll_t *h, const mc_call_args_t *asked, mc_choice_entry_
 void mc_adapt_time(mc_cached_t *c, bool blocks);
 /* Makes a request that plans, and starts, when it is known how. It is held as one whose calls are compared. */
 int mc_adapt_defer(meshcoll_t *h, const mc_call_args_t *asked, mc_run_t **run);
-/* May calls of this key find their request bound, from now on? */
-bool mc_adapt_settled(const meshcoll_t *h, const mc_choice_key_t *key);
-/* After a call has its choice, bound ones too: is a look due with the call of that number? */
-static inline bool mc_adapt_is_due(const meshcoll_t *h, uint32_t number)
-{
-    enum { SHIFT = 33 - MC_TAG_OPERATION_BITS }; /* numbers wrap */
-    return (int32_t)((number - h->calls.look_at) << SHIFT) >= 0;
-}
-void mc_adapt_look(meshcoll_t *h, uint32_t number);
+/* One that is bound to c has counted to 0. Returns c, timed, if it stays so; NULL: it chooses anew. */
+mc_cached_t *mc_adapt_bound(meshcoll_t *h, mc_cached_t *c, bool blocks);
 /* What was learned: for each key with candidates a line, and one for each of them. */
 void mc_adapt_print(const meshcoll_t *h, mc_text_t *text);
 /* Is it an agreement that no call waits for? */

@@ -431,13 +431,13 @@ int mc_cache_bind(mc_run_t *r, const meshcoll_args_t *a, const mc_forwarded_t *f
     return mc_run_bind(r, &operands);
 }
 
-void mc_cache_note(mc_cached_t *c, const meshcoll_args_t *given, uint64_t kind, int64_t bytes)
+void mc_cache_note(mc_cached_t *c, const meshcoll_args_t *given, uint64_t kind, uint64_t *left,
+                   int64_t bytes)
 {
     const mc_needs_t needs = mc_args_needs(c->run.head.mesh, given);
     const char *const in = given->in, *const out = given->out;
-    if (given->count == 0) /* such a call begins no look (start.c), and one that is bound may */
-        return;
     c->kind = kind;
+    c->left = left;
     c->count = given->count;
     c->in = in;
     c->out = given->out;
@@ -447,10 +447,11 @@ void mc_cache_note(mc_cached_t *c, const meshcoll_args_t *given, uint64_t kind, 
     c->apart = !needs.in || !needs.out || in + needs.in <= out || out + needs.out <= in;
 }
 
-void mc_cache_unbind(meshcoll_t *h)
+void mc_cache_unbind(meshcoll_t *h, const uint64_t *left)
 {
     for (mc_list_node_t *n = h->cache.requests.first; n; n = n->next)
-        mc_cached_of(n)->kind = MC_KIND_ONCE;
+        if (!left || mc_cached_of(n)->left == left)
+            mc_cached_of(n)->kind = MC_KIND_ONCE;
 }
 
 static void clear(meshcoll_t *h, int collective)

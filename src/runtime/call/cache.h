@@ -25,7 +25,8 @@ struct mc_cached {
     int64_t bytes;              /* what it counts (lead.h) */
     mc_cached_t *next, *before; /* in its bucket's circle */
     size_t in_bytes, out_bytes;
-    bool apart; /* in and out do not overlap */
+    uint64_t *left; /* of what the call learns: calls until it is asked (adapt.h) */
+    bool apart;     /* in and out do not overlap */
     uint32_t bucket;
     uint64_t used;       /* when it last served a call, in calls served */
     mc_list_node_t node; /* of all */
@@ -100,6 +101,7 @@ typedef struct {
     mc_choice_key_t key;
     mc_ranked_t best;
     int32_t candidate; /* of those that calls have learned of */
+    uint64_t *left;    /* as in mc_cached_t; from mc_adapt_choose */
     int32_t root;
     uint32_t bucket;
     bool by_comm, is_cached;
@@ -133,9 +135,10 @@ void mc_cache_release(meshcoll_request_t *r);
 /* Binds it to a call's arguments; `forwarded` as in mc_operands_t. */
 int mc_cache_bind(mc_run_t *run, const meshcoll_args_t *a, const mc_forwarded_t *forwarded);
 /* Lets the call `given` of that kind, which r is bound to now, find it; `bytes` is what it counts (lead.h). */
-void mc_cache_note(mc_cached_t *c, const meshcoll_args_t *given, uint64_t kind, int64_t bytes);
-/* No call finds its request bound any more. */
-void mc_cache_unbind(meshcoll_t *h);
+void mc_cache_note(mc_cached_t *c, const meshcoll_args_t *given, uint64_t kind, uint64_t *left,
+                   int64_t bytes);
+/* No call that counts in `left` finds its request bound any more; NULL: no call at all. */
+void mc_cache_unbind(meshcoll_t *h, const uint64_t *left);
 /* Marks it as serving the call of that number. */
 static inline void mc_cache_take(meshcoll_t *h, mc_cached_t *c, uint32_t number)
 {

@@ -1,5 +1,6 @@
 #include "runtime/call/call.h"
 
+#include "runtime/call/adapt.h"
 #include "runtime/call/cache.h"
 #include "runtime/handle/digest.h"
 #include "runtime/progress/callback.h"
@@ -14,10 +15,11 @@ static inline bool is_barrier(const meshcoll_t *h, const meshcoll_args_t *given)
     return given->in == &h->calls.arrived;
 }
 
-static inline mc_cached_t *find_bound(meshcoll_t *h, const meshcoll_args_t *a)
+static inline mc_cached_t *find_bound(meshcoll_t *h, const meshcoll_args_t *a, bool waits)
 {
     const uint64_t kind = mc_cache_kind(a, is_barrier(h, a));
-    return kind == MC_KIND_ONCE ? NULL : mc_cache_find(h, a, kind);
+    mc_cached_t *const c = kind == MC_KIND_ONCE ? NULL : mc_cache_find(h, a, kind);
+    return c && --*c->left == 0 ? mc_adapt_bound(h, c, waits) : c;
 }
 
 /* A call that is not known: takes its number, checks its arguments and starts it. A call that fails here has taken its
@@ -59,7 +61,7 @@ static int refuse_in_callback(meshcoll_t *h, const meshcoll_args_t *given)
 static inline __attribute__((always_inline)) int run_now(meshcoll_t *h,
                                                          const meshcoll_args_t *given)
 {
-    mc_cached_t *const bound = find_bound(h, given);
+    mc_cached_t *const bound = find_bound(h, given, true);
     meshcoll_request_t *r = NULL;
     const int status =
         bound ? mc_call_start_bound(h, bound, given, &r) : start_anew(h, given, true, &r);
@@ -81,7 +83,7 @@ static int begin(meshcoll_t *h, const meshcoll_args_t *given, meshcoll_request_t
         *request = NULL;
         return mc_group_add(h, given, is_barrier(h, given));
     }
-    mc_cached_t *const bound = find_bound(h, given);
+    mc_cached_t *const bound = find_bound(h, given, false);
     return bound ? mc_call_start_bound(h, bound, given, request)
                  : start_anew(h, given, false, request);
 }

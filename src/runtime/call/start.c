@@ -55,8 +55,6 @@ int mc_call_start_bound(meshcoll_t *h, mc_cached_t *c, const meshcoll_args_t *gi
     mc_run_t *const r = &c->run;
     mc_cache_take(h, c, mc_next_call(h));
     mc_lead_call(h, c->bytes, r);
-    if (mc_adapt_is_due(h, r->head.number))
-        mc_adapt_look(h, r->head.number);
     if (r->needs > 0)
         r->workspace = mc_take_memory(h);
     const bool stays = c->in == given->in && c->out == given->out &&
@@ -102,16 +100,13 @@ int mc_call_start(meshcoll_t *h, const mc_call_args_t *asked, meshcoll_request_t
         status = h->hooks->compare(r, &call, asked->number.check);
     else
         mc_lead_call(h, mc_lead_bytes(h, a), r);
-    /* not at one of no elements, which never comes here where it blocks or is of a group */
-    if (a->count > 0 && mc_adapt_is_due(h, r->head.number))
-        mc_adapt_look(h, r->head.number);
     if (!status && !r->head.why)
         status =
             a->in_counts ? mc_counts_bind(r, a, asked->number.counts) : mc_cache_bind(r, a, NULL);
     if (status)
         status = mc_lead_refused(h, asked->number.own, false, status);
-    else if (kind != MC_KIND_ONCE && mc_adapt_settled(h, &choice.key))
-        mc_cache_note(c, asked->given, kind, mc_lead_bytes(h, a));
+    else if (kind != MC_KIND_ONCE)
+        mc_cache_note(c, asked->given, kind, choice.left, mc_lead_bytes(h, a));
     if (adapted == MC_ADAPT_TIMED)
         mc_adapt_time(c, !asked->is_nonblocking);
     return start(r, status, request);

@@ -40,11 +40,11 @@ typedef struct {
     _Atomic uint32_t n, n_persistent;
     /* By number: n_calls at that time, the number and the digest, of the last calls. Atomic as `n` is. */
     _Atomic uint64_t made[MC_MADE_CALLS];
-    /* What they learn (call/adapt.h); NULL: nothing. `ordered`: sums among strategies of one order alone. `look_at`:
-     * from the call of this number on a look at that is due. */
+    /* What they learn (call/adapt.h); NULL: nothing. `ordered`: sums among strategies of one order alone. `unlearned`:
+     * counts down with those that are bound and learn nothing, from 2^64. */
     struct mc_adapt *adapt;
     bool ordered;
-    uint32_t look_at;
+    uint64_t unlearned;
     const mc_description_t *making; /* for which connections may be made; NULL: none */
     int32_t arrived;                /* the buffer of barriers */
     size_t *own_counts;             /* see mc_args_own_counts; NULL: none yet */
