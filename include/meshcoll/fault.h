@@ -38,7 +38,7 @@ MESHCOLL_API int meshcoll_abort(struct meshcoll *mesh, const char *why);
  * part that survives makes a mesh of its own.
  *
  * `params` (may be NULL) as for meshcoll_create_oob, except that the mesh is discovered where they
- * give none: MESHCOLL_MESH is that of all ranks. Errors: those of meshcoll_create_oob;
+ * give none: MESHCOLL_MESH and an order are those of all ranks. Errors: those of meshcoll_create_oob;
  * ERR_INVALID_ARG if `mesh` works; ERR_UNSUPPORTED for a sub-mesh or group (shrink the mesh that
  * they are made from) and without monitors; ERR_TIMEOUT for a rank that is left out; ERR_PEER if
  * another rank ends meanwhile: call again.

@@ -185,6 +185,11 @@ typedef struct meshcoll_params {
      * disagree; the mesh can still be used (docs/troubleshooting.md). "0": ranks compare a call only where it
      * makes new connections, and a disagreement ends the mesh. Default: MESHCOLL_CHECK, else "0". */
     const char *check;
+    /** The order in which ranks fill the mesh: "0,2,1,3" puts rank 2 where rank 1 would be,
+     * "8-15,0-7" is sixteen ranks, and `meshcoll overlay` finds one for a network. Ranks of a box
+     * stay together where they would without it. Arguments and blocks keep the ranks' own numbers.
+     * "": in their order. Default: MESHCOLL_ORDER (not where `mesh` is ""), else "". */
+    const char *order;
 } meshcoll_params_t;
 
 /**

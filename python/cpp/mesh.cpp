@@ -292,6 +292,7 @@ int Mesh::create(meshcoll_t **mesh)
     meshcoll_params_t params = {};
     params.size = sizeof params;
     params.mesh = setup_.mesh ? setup_.mesh->c_str() : nullptr;
+    params.order = setup_.mesh ? "" : nullptr; /* MESHCOLL_ORDER is of all processes */
     params.progress = "thread"; /* torch computes while messages move */
     params.timeout = seconds.c_str();
     const meshcoll_oob_t oob = {setup_.rank, setup_.size, &exchange_, Exchange::allgather};

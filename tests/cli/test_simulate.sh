@@ -52,6 +52,19 @@ run 0 simulate allreduce --mesh box=4,gpu=4 --links dgx-h100 --bytes 16M --netwo
 gives 'j["strategies"][0]["seconds"]' "$seconds"
 run 0 "${plan[@]}"
 has "the 5 cheapest, simulated on tree=8:2:47GB/s, the fastest first:"
+order=3,2,1,0,12-15,4-11
+run 0 "${plan[@]}" --order $order --json
+fastest=$(query 'j["simulated"][0]["strategy"]') other=$(query 'j["simulated"][0]["simulated_seconds"]')
+echo $order >"$scratch/order.txt"
+run 0 simulate allreduce --mesh box=4,gpu=4 --links dgx-h100 --bytes 16M --network tree=8:2:47GB/s --strategy "$fastest" --order "$scratch/order.txt" --json
+gives "j['strategies'][0]['seconds'] == $other, $other != $seconds" "(True, True)"
+run 0 "${plan[@]}" --order $order
+has "the 5 cheapest, simulated on tree=8:2:47GB/s with the ranks in the order given, the fastest first:"
+# In another order fewer strategies add up by the aligned tree.
+in_order=$(run 0 plan allreduce --mesh box=4,gpu=4 --bytes 1M --reproducible --all --top 10000 --json; query 'len(j["strategies"])')
+run 0 plan allreduce --mesh box=4,gpu=4 --bytes 1M --reproducible --all --top 10000 --json --order $order
+gives "0 < len(j['strategies']) < $in_order" True
+refused "--order goes with --simulate or --reproducible" plan bcast --mesh x=4 --bytes 1M --order 3,2,1,0
 refused "--network goes with --simulate" plan bcast --mesh x=4 --bytes 1M --network tree=4
 
 # The article's 40 GPUs: 390 ms in one ring; composed the network idles (530), in segments it does not (340).
@@ -71,8 +84,9 @@ gives 'sum(e["args"]["bytes"] for e in j["traceEvents"])' 24000000
 refused "a network is written as in" simulate bcast --mesh x=4 --bytes 1M --network mesh=4
 refused "room for 2" simulate bcast --mesh x=4 --bytes 1M --network tree=2
 refused "all dimensions of this mesh are inside of one" simulate bcast --mesh gpu=4 --bytes 1M --network tree=4
-refused "that of rank 2 is not one" simulate bcast --mesh x=4 --bytes 1M --order 0,1,1,3
-refused "that of rank 3 is not one" simulate bcast --mesh x=4 --bytes 1M --order 0,1,2
+refused "'1' is no number from 0 to 3 that is not there yet" simulate bcast --mesh x=4 --bytes 1M --order 0,1,1,3
+refused "this one has 3 of them" simulate bcast --mesh x=4 --bytes 1M --order 0,1,2
+refused "there is no file crossed.txt" simulate bcast --mesh x=4 --bytes 1M --order crossed.txt
 refused "takes a rank below 4 and its delay" simulate bcast --mesh x=4 --bytes 1M --late 4:1ms
 refused "no link called 'leaf7.0 up0'" simulate bcast --mesh x=4 --bytes 1M --network tree=2:1:1GB/s --slow "leaf7.0 up0:2"
 refused "a factor of at least 1" simulate bcast --mesh x=4 --bytes 1M --slow "leaf0.0 up0"

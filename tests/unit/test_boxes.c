@@ -1,5 +1,6 @@
 /* Boxes found and given, the order of their ranks, and their transports. */
 #include "compose/planner/planner.h"
+#include "mesh/order.h"
 #include "runtime/place/boxes.h"
 
 #include <criterion/criterion.h>
@@ -19,9 +20,9 @@ static void make_places(const char *machines, const char *nodes, mc_place_t *pla
     }
 }
 
-/* What comes of it, and the communicator's ranks in the mesh's order as hexadecimal digits. */
-static void check_boxes(const char *given, const char *machines, const char *nodes,
-                        const char *wanted, const char *order)
+/* What comes of it with this order of ranks, and the communicator's ranks in the mesh's order as hexadecimal digits. */
+static void check_ordered(const char *given, const char *by, const char *machines,
+                          const char *nodes, const char *wanted, const char *order)
 {
     char buffer[128];
     mc_place_t place[MOST_PLACES];
@@ -29,7 +30,7 @@ static void check_boxes(const char *given, const char *machines, const char *nod
     mc_text_t text = mc_text(buffer, sizeof buffer);
     const int32_t n = (int32_t)strlen(machines);
     make_places(machines, nodes, place);
-    const int status = mc_arrange(given, place, n, &a);
+    const int status = mc_arrange(given, by, place, n, &a);
     cr_assert(status == MESHCOLL_OK, "%s", meshcoll_last_error());
     mc_mesh_print(&a.mesh, &text);
     cr_expect_str_eq(buffer, wanted);
@@ -46,6 +47,12 @@ static void check_boxes(const char *given, const char *machines, const char *nod
             cr_expect_neq(place[mc_comm_rank_of(&a.order, before)].machine, place[r].machine);
     }
     mc_arranged_free(&a);
+}
+
+static void check_boxes(const char *given, const char *machines, const char *nodes,
+                        const char *wanted, const char *order)
+{
+    check_ordered(given, NULL, machines, nodes, wanted, order);
 }
 
 Test(boxes, make_a_mesh)
@@ -68,7 +75,7 @@ Test(boxes, too_unequal_ones_are_refused)
     cr_assert_not_null(place);
     for (int32_t r = 0; r < RANKS; r++)
         place[r] = (mc_place_t){.machine = r < SMALL ? r : SMALL, .node = -1, .package = -1};
-    cr_assert_eq(mc_arrange(NULL, place, RANKS, &a), MESHCOLL_ERR_MESH);
+    cr_assert_eq(mc_arrange(NULL, NULL, place, RANKS, &a), MESHCOLL_ERR_MESH);
     cr_expect_not_null(strstr(meshcoll_last_error(), "MESHCOLL_MESH=rank=100000"), "%s",
                        meshcoll_last_error());
     free(place);
@@ -105,11 +112,55 @@ Test(boxes, are_split_by_socket_where_nodes_do_not_tell)
     mc_text_t text = mc_text(buffer, sizeof buffer);
     for (int32_t r = 0; r < 4; r++)
         place[r] = (mc_place_t){.machine = 0, .node = -1, .package = r % 2};
-    cr_assert(mc_arrange(NULL, place, 4, &a) == MESHCOLL_OK);
+    cr_assert(mc_arrange(NULL, NULL, place, 4, &a) == MESHCOLL_OK);
     mc_mesh_print(&a.mesh, &text);
     cr_expect_str_eq(buffer, "socket=2,gpu=2");
     cr_expect_eq(mc_comm_rank_of(&a.order, 1), 2);
     mc_arranged_free(&a);
+}
+
+/* As if the communicator had its ranks in that order: ranks of a box stay together. */
+Test(boxes, follow_an_order)
+{
+    check_ordered(NULL, "0,1,2,3", "aabb", NULL, "box=2,gpu=2", NULL);
+    check_ordered(NULL, "3,2,1,0", "aabb", NULL, "box=2,gpu=2", "3210");
+    check_ordered(NULL, "2,0,1,3", "aabb", NULL, "box=2,gpu=2", "2301");
+    check_ordered(NULL, "4-6,0-3", "aaaabbb", NULL, "box=3+4", "4560123");
+    check_ordered("box=4+3", "4-6,0-3", "aaaabbb", NULL, "box=4+3", "4560123");
+    check_ordered("box=2,gpu=2", "1,3,0,2", "abab", NULL, "box=2,gpu=2", "1302");
+    check_ordered("x=2,y=2", "1,2,0,3", "abab", NULL, "x=2,y=2", "1203");
+    check_ordered(NULL, "4-7,0-3", "aaaabbbb", "aabbabab", "box=2,numa=2,gpu=2", "46570123");
+}
+
+Test(boxes, need_every_rank_in_an_order)
+{
+    static const char *const wrong[] = {"0,1,2",   "0,1,2,3,4", "0,1,1,3", "0,1,2,-3", "0-4",
+                                        "0,1,3-2", "0,1,2,x",   "0,1,,3",  "",         "0,1,2.5,3",
+                                        "0-3,0-3", "0-",        "1e9,0-2", "0,1,2,3 "};
+    mc_place_t place[4];
+    mc_arranged_t a;
+    make_places("aabb", NULL, place);
+    for (size_t i = 0; i < MC_COUNT(wrong); i++) {
+        cr_expect_eq(mc_arrange(NULL, wrong[i], place, 4, &a), MESHCOLL_ERR_INVALID_ARG, "%s",
+                     wrong[i]);
+        cr_expect_not_null(strstr(meshcoll_last_error(), "each of the 4 ranks once"), "%s",
+                           meshcoll_last_error());
+    }
+}
+
+Test(boxes, orders_round_trip)
+{
+    static const char *const texts[] = {"0", "1,0", "0-2", "8-15,0-7", "3,1,2,0", "0,1,3,2,4-6"};
+    static const int32_t ranks[] = {1, 2, 3, 16, 4, 7};
+    for (size_t i = 0; i < MC_COUNT(texts); i++) {
+        int32_t *order;
+        cr_assert_eq(mc_order_parse(texts[i], ranks[i], &order), MESHCOLL_OK, "%s",
+                     meshcoll_last_error());
+        char *const text = mc_order_print(order, ranks[i]);
+        cr_expect_str_eq(text, texts[i]);
+        free(text);
+        free(order);
+    }
 }
 
 /* A mesh given takes the boxes' order where its box dimension is the boxes'. */
@@ -157,7 +208,7 @@ Test(boxes, that_change_sizes_each_time)
     for (int32_t b = 0; b < BOXES; b++)
         for (int32_t first = n, i = 0; i <= b % 2; i++)
             place[n++] = (mc_place_t){.machine = first, .node = -1, .package = -1};
-    cr_assert_eq(mc_arrange(NULL, place, n, &a), MESHCOLL_OK, "%s", meshcoll_last_error());
+    cr_assert_eq(mc_arrange(NULL, NULL, place, n, &a), MESHCOLL_OK, "%s", meshcoll_last_error());
     const char *const text = mc_mesh_text(&a.mesh, buffer);
     cr_expect_eq(strlen(text), strlen("box=") + 2 * BOXES - 1);
     cr_assert_eq(mc_mesh_parse(text, &again), MESHCOLL_OK, "%s", meshcoll_last_error());
@@ -182,14 +233,15 @@ static void expect_scattered(int32_t boxes)
         }
         place[r] = (mc_place_t){first, -1, -1};
     }
-    cr_assert_eq(mc_arrange(NULL, place, size, &a), MESHCOLL_OK, "%s", meshcoll_last_error());
+    cr_assert_eq(mc_arrange(NULL, NULL, place, size, &a), MESHCOLL_OK, "%s", meshcoll_last_error());
     cr_expect(a.mesh.ragged && a.mesh.ragged->n == boxes && a.mesh.size == size);
     cr_assert_eq(mc_mesh_check(&a.mesh), MESHCOLL_OK, "%s", meshcoll_last_error());
     const char *const text = mc_mesh_text(&a.mesh, buffer);
     cr_expect_eq(strncmp(text, "box=13x8+7+24x8+7+24x8+7", 24), 0, "%.40s", text);
     cr_assert_eq(mc_mesh_parse(text, &again), MESHCOLL_OK, "%s", meshcoll_last_error());
     cr_expect_eq(again.ragged, a.mesh.ragged);
-    cr_assert_eq(mc_arrange(text, place, size, &given), MESHCOLL_OK, "%s", meshcoll_last_error());
+    cr_assert_eq(mc_arrange(text, NULL, place, size, &given), MESHCOLL_OK, "%s",
+                 meshcoll_last_error());
     cr_expect_eq(given.mesh.ragged, a.mesh.ragged);
     for (int c = 0; c < MESHCOLL_COLLECTIVES; c++) {
         const mc_planner_query_t query = {.root = 5, .bytes = 1e6, .max_segments = 64};

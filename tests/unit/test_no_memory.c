@@ -141,7 +141,7 @@ static int find_boxes(const void *what)
     const char *const machines = what;
     for (int32_t r = 0; r < 7; r++)
         place[r] = (mc_place_t){.machine = machines[r] - '0', .node = -1, .package = -1};
-    const int status = mc_arrange(NULL, place, 7, &arranged);
+    const int status = mc_arrange(NULL, NULL, place, 7, &arranged);
     if (!status)
         mc_arranged_free(&arranged);
     return status;

@@ -16,7 +16,7 @@ static int open_arranged(const meshcoll_oob_t *oob, const mc_place_t *place,
                          const mc_settings_t *settings, mc_job_t *job, meshcoll_t **handle)
 {
     mc_arranged_t arranged;
-    int status = mc_arrange(settings->mesh, place, oob->size, &arranged);
+    int status = mc_arrange(settings->mesh, settings->order, place, oob->size, &arranged);
     if (status)
         return status;
     const int32_t rank = mc_mesh_rank_of(&arranged.order, oob->rank);

@@ -70,7 +70,7 @@ void mc_making_open(mc_making_t *making, const mc_creation_t *creation)
     if (!making->status)
         making->status = mc_settings_read(creation->params, &making->settings);
     if (creation->finds_mesh)
-        making->settings.mesh = NULL;
+        making->settings.mesh = making->settings.order = NULL;
 }
 
 void mc_making_close(mc_making_t *making)

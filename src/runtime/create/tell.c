@@ -24,10 +24,12 @@ static void tell_mesh(const mc_making_t *m, const meshcoll_t *h)
     const int32_t machines = count_machines(h);
     mc_log(MC_LOG_INFO, "version %s, UCX %s: %d ranks on %d machine%s", meshcoll_version(),
            ucp_get_version_string(), h->mesh.size, machines, machines == 1 ? "" : "s");
-    mc_log(MC_LOG_INFO, "mesh %s, %s", h->text,
+    mc_log(MC_LOG_INFO, "mesh %s, %s%s", h->text,
            m->settings.mesh ? "as the program or MESHCOLL_MESH gives it"
                             : "found: ranks that can share memory are a box, and those of a NUMA "
-                              "node where ranks are bound to several");
+                              "node where ranks are bound to several",
+           m->settings.order ? "; its ranks in the order that the program or MESHCOLL_ORDER gives"
+                             : "");
 }
 
 static void tell_transports(const meshcoll_t *h)

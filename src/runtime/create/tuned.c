@@ -43,7 +43,7 @@ int mc_cluster_find(const mc_settings_t *settings, const mc_place_t *place, int3
     mc_cluster_t c;
     mc_arranged_t a;
     memset(&c, 0, sizeof c);
-    int status = mc_arrange(settings->mesh, place, size, &a);
+    int status = mc_arrange(settings->mesh, settings->order, place, size, &a);
     if (status)
         return status;
     c.mesh = a.mesh;

@@ -147,7 +147,7 @@ static int arrange(mc_members_t *p, const list_t *l, const mc_place_t *place)
 {
     const meshcoll_t *const h = p->parent;
     mc_arranged_t a;
-    int status = mc_arrange(NULL, place, l->n, &a);
+    int status = mc_arrange(NULL, NULL, place, l->n, &a);
     if (status == MESHCOLL_ERR_MESH)
         status = one_line(p, l->n);
     else if (!status) {

@@ -1,5 +1,7 @@
 #include "runtime/place/boxes.h"
 
+#include "mesh/order.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -177,25 +179,31 @@ void mc_arranged_free(mc_arranged_t *arranged)
     *arranged = (mc_arranged_t){0};
 }
 
-static bool in_order(const seat_t *seat, int32_t n)
+/* The seats name their ranks by where they stand in `given`, if that is not NULL. */
+static int32_t rank_of(const seat_t *seat, const int32_t *given)
+{
+    return given ? given[seat->rank] : seat->rank;
+}
+
+static bool in_order(const seat_t *seat, const int32_t *given, int32_t n)
 {
     for (int32_t i = 0; i < n; i++)
-        if (seat[i].rank != i)
+        if (rank_of(&seat[i], given) != i)
             return false;
     return true;
 }
 
-static int set_order(const seat_t *seat, int32_t n, mc_order_t *order)
+static int set_order(const seat_t *seat, const int32_t *given, int32_t n, mc_order_t *order)
 {
-    if (in_order(seat, n))
+    if (in_order(seat, given, n))
         return MESHCOLL_OK;
     order->mesh_rank = calloc((size_t)n, sizeof *order->mesh_rank);
     order->comm_rank = calloc((size_t)n, sizeof *order->comm_rank);
     if (!order->mesh_rank || !order->comm_rank)
         return mc_fail_memory("the order of the ranks");
     for (int32_t i = 0; i < n; i++) {
-        order->comm_rank[i] = seat[i].rank;
-        order->mesh_rank[seat[i].rank] = i;
+        order->comm_rank[i] = rank_of(&seat[i], given);
+        order->mesh_rank[order->comm_rank[i]] = i;
     }
     return MESHCOLL_OK;
 }
@@ -218,8 +226,8 @@ static int set_machines(const seat_t *seat, int32_t n, int32_t **machine)
     return good ? MESHCOLL_OK : mc_fail_memory("a table of machines");
 }
 
-static int arrange(const char *text, const mc_place_t *place, int32_t size, seat_t *seat,
-                   mc_arranged_t *a)
+static int arrange(const char *text, const int32_t *order, const mc_place_t *place, int32_t size,
+                   seat_t *seat, mc_arranged_t *a)
 {
     for (int32_t r = 0; r < size; r++)
         seat[r] = (seat_t){.machine = place[r].machine, .rank = r};
@@ -231,16 +239,42 @@ static int arrange(const char *text, const mc_place_t *place, int32_t size, seat
         return status;
     if (text)
         order_given(&a->mesh, &sizes, seat);
-    status = set_order(seat, size, &a->order);
+    status = set_order(seat, order, size, &a->order);
     return status ? status : set_machines(seat, size, &a->machine);
 }
 
-int mc_arrange(const char *text, const mc_place_t *place, int32_t size, mc_arranged_t *arranged)
+/* The places of the ranks in this order; machines are called by the first rank there. */
+static int reorder(const mc_place_t *place, const int32_t *order, int32_t n, mc_place_t *moved)
+{
+    int32_t *const first = malloc((size_t)n * sizeof *first);
+    if (!first)
+        return mc_fail_memory("a table of places");
+    for (int32_t i = n - 1; i >= 0; i--)
+        first[place[order[i]].machine] = i;
+    for (int32_t i = 0; i < n; i++) {
+        moved[i] = place[order[i]];
+        moved[i].machine = first[moved[i].machine];
+    }
+    free(first);
+    return MESHCOLL_OK;
+}
+
+int mc_arrange(const char *text, const char *order, const mc_place_t *place, int32_t size,
+               mc_arranged_t *arranged)
 {
     mc_arranged_t a = {0};
+    int32_t *given = NULL;
     seat_t *const seat = calloc((size_t)size, sizeof *seat);
-    const int status =
-        seat ? arrange(text, place, size, seat, &a) : mc_fail_memory("a table of places");
+    mc_place_t *const moved = malloc((size_t)size * sizeof *moved);
+    int status = seat && moved ? MESHCOLL_OK : mc_fail_memory("a table of places");
+    if (!status && order)
+        status = mc_order_parse(order, size, &given);
+    if (given)
+        status = reorder(place, given, size, moved);
+    if (!status)
+        status = arrange(text, given, given ? moved : place, size, seat, &a);
+    free(moved);
+    free(given);
     free(seat);
     if (status) {
         mc_arranged_free(&a);

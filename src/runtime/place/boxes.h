@@ -44,8 +44,12 @@ typedef struct {
  * With `text` that mesh, if it has `size` ranks; else ERR_MESH names meshes that would fit. Where
  * its dimension "box" (and "numa" or "socket") has the extent found, or its unequal boxes are those
  * found in their order, mesh ranks are ordered as above, else as in the communicator.
+ *
+ * With `order` (mesh/order.h) the same as if the communicator had its ranks in that order. Either
+ * text may be NULL.
  */
-int mc_arrange(const char *text, const mc_place_t *place, int32_t size, mc_arranged_t *arranged);
+int mc_arrange(const char *text, const char *order, const mc_place_t *place, int32_t size,
+               mc_arranged_t *arranged);
 void mc_arranged_free(mc_arranged_t *arranged);
 
 /* Parses a mesh that must have `size` ranks. */

@@ -121,7 +121,8 @@ static bool is_size(size_t size)
            size == offsetof(meshcoll_params_t, hook) ||
            size == offsetof(meshcoll_params_t, monitor) ||
            size == offsetof(meshcoll_params_t, timeout) ||
-           size == offsetof(meshcoll_params_t, check) || size >= sizeof(meshcoll_params_t);
+           size == offsetof(meshcoll_params_t, check) ||
+           size == offsetof(meshcoll_params_t, order) || size >= sizeof(meshcoll_params_t);
 }
 
 static int check_lengths(mc_settings_t *s)
@@ -163,8 +164,12 @@ int mc_settings_read(const meshcoll_params_t *params, mc_settings_t *settings)
         .adapt = given("MESHCOLL_ADAPT"),
         .hook = {p.hook, p.hook_context},
     };
-    if (s.mesh && !*s.mesh)
-        s.mesh = NULL; /* discovered, whatever the environment says */
+    if (s.mesh && !*s.mesh) { /* discovered, whatever the environment says */
+        s.mesh = NULL;
+        s.order = p.order;
+    }
+    if (s.order && !*s.order)
+        s.order = NULL;
     if (s.links)
         s.links_from = p.links ? "given to meshcoll_create" : "given by MESHCOLL_LINKS";
     for (int c = 0; c < MESHCOLL_COLLECTIVES; c++)

@@ -27,7 +27,8 @@ typedef struct {
     X(reproducible, "MESHCOLL_REPRODUCIBLE") \
     X(monitor, "MESHCOLL_MONITOR")           \
     X(timeout, "MESHCOLL_TIMEOUT")           \
-    X(check, "MESHCOLL_CHECK")
+    X(check, "MESHCOLL_CHECK")               \
+    X(order, "MESHCOLL_ORDER")
 
 /* The most characters of each text, and of all of them packed: ranks refuse more from rank 0. Links are the
  * longest (MC_LINKS_MOST_READ). */

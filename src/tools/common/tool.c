@@ -1,5 +1,8 @@
 #include "tools/common/tool.h"
 
+#include "base/system/file.h"
+#include "mesh/order.h"
+
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -109,6 +112,28 @@ int mc_read_root(const char *text, meshcoll_collective_t collective, const mc_me
                        mesh->size - 1, text);
     *root = (int32_t)value;
     return MESHCOLL_OK;
+}
+
+int mc_read_order(const char *text, int32_t n, int32_t **order)
+{
+    char *from = NULL, *list;
+    size_t bytes;
+    if (isdigit((unsigned char)text[0]))
+        return mc_order_parse(text, n, order);
+    int status = mc_file_read(text, &from, &bytes);
+    if (!status && !from)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "--order takes a list of ranks, as in 0,2,1,3, or a file with one; there is "
+                       "no file %s",
+                       text);
+    while (!status && bytes > 0 && isspace((unsigned char)from[bytes - 1]))
+        bytes--;
+    list = status ? NULL : strndup(from, bytes);
+    if (!status)
+        status = list ? mc_order_parse(list, n, order) : mc_fail_memory("an order");
+    free(list);
+    free(from);
+    return status;
 }
 
 int mc_read_bytes(const char *option, const char *text, uint64_t *bytes)

@@ -49,6 +49,9 @@ int mc_read_mesh(const char *text, mc_mesh_t *mesh);
 /* NULL: rank 0. A root of a collective without one is refused. */
 int mc_read_root(const char *text, meshcoll_collective_t collective, const mc_mesh_t *mesh,
                  int32_t *root);
+/* A list of n ranks as in mesh/order.h, or the name of a file that has one. *order is the caller's to free. */
+int mc_read_order(const char *text, int32_t n, int32_t **order);
+#define MC_ORDER_HELP "the ranks by place, 0,2,1,3 or 8-15,0-7, or a file with that"
 int mc_read_bytes(const char *option, const char *text, uint64_t *bytes);
 
 /* All ranks' plans of one strategy. */

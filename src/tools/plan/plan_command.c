@@ -31,7 +31,7 @@ static const char examples[] =
 
 /* What the command line gives; a process runs one command. */
 static struct {
-    const char *collective, *mesh, *bytes, *links, *root, *strategy, *sweep, *scale;
+    const char *collective, *mesh, *bytes, *links, *root, *strategy, *sweep, *scale, *order;
     mc_plan_request_t request;
 } given = {.request = {.top = 10, .max_segments = MC_MAX_SEGMENTS}};
 
@@ -73,6 +73,14 @@ static int read_request(mc_plan_request_t *r)
         status = mc_plan_set_links(r, given.links);
     if (status)
         return status;
+    if (given.order && !r->simulate && !r->reproducible)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "--order goes with --simulate or --reproducible: "
+                                                 "prices are the same in any order");
+    status = given.order ? mc_read_order(given.order, r->mesh.size, &r->order) : MESHCOLL_OK;
+    if (status)
+        return status;
+    if (r->order)
+        r->numbering = mc_numbering(&r->mesh, r->order);
     /* the setting leaves alone what does not reduce */
     r->reproducible = r->reproducible && mc_moves[r->collective].reduces;
     if (r->in_order && !mc_moves[r->collective].reduces)
@@ -157,6 +165,7 @@ static const mc_option_t options[] = {
                      &given.request.simulate, 1, 10000),
     MC_OPTION_TEXT("network", "NETWORK", "what --simulate has between boxes; see meshcoll simulate",
                    &given.request.network),
+    MC_OPTION_TEXT("order", "ORDER", MC_ORDER_HELP, &given.order),
     MC_OPTION_FLAG("reproducible", "only strategies that MESHCOLL_REPRODUCIBLE=1 may take",
                    &given.request.reproducible),
     MC_OPTION_NUMBER(
@@ -176,9 +185,10 @@ static int run(int argc, char **argv)
         return run_scale(r);
     if (!status)
         status = read_request(r);
-    if (status)
-        return status;
-    return given.sweep ? run_sweep(r) : run_size(r);
+    if (!status)
+        status = given.sweep ? run_sweep(r) : run_size(r);
+    free(r->order);
+    return status;
 }
 
 const mc_command_t mc_plan_command = {

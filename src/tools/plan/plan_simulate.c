@@ -28,7 +28,8 @@ static int simulate_all(const mc_plan_request_t *r, mc_network_t *network, simul
                                    .strategy = &all[i].ranked->strategy,
                                    .root = r->root,
                                    .bytes = (double)r->bytes,
-                                   .network = network};
+                                   .network = network,
+                                   .order = r->order};
         status = mc_simulate(&q, &result);
         all[i].seconds = status ? 0 : (double)result.ps / 1e12;
     }
@@ -40,8 +41,9 @@ static int print(const mc_plan_request_t *r, const simulated_t *all, uint32_t n)
 {
     static const char *const head[] = {"#", "simulated", "price", "strategy"};
     mc_table_t table = mc_table("rrrl");
-    printf("\nthe %u cheapest, simulated on %s, the fastest first:\n\n", n,
-           r->network ? r->network : "boxes joined without sharing");
+    printf("\nthe %u cheapest, simulated on %s%s, the fastest first:\n\n", n,
+           r->network ? r->network : "boxes joined without sharing",
+           r->order ? " with the ranks in the order given" : "");
     mc_table_add_row(&table, head);
     for (uint32_t i = 0; i < n; i++) {
         mc_table_add(&table, "%u", all[i].place);

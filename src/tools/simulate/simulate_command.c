@@ -70,33 +70,6 @@ static double seconds_of(const run_t *run)
     return (double)run->simulated.ps / 1e12;
 }
 
-/* "0,2,1,3": the place of each rank, each place once. */
-static int read_order(const char *text, int32_t n)
-{
-    mc_word_t rest = mc_word_of(text);
-    int32_t r = 0;
-    bool *const taken = calloc((size_t)n, sizeof *taken);
-    given.place = malloc((size_t)n * sizeof *given.place);
-    int status = taken && given.place ? MESHCOLL_OK : mc_fail_memory("the order of ranks");
-    for (; rest.n > 0 && !status; r++) {
-        mc_word_t word = mc_word_cut(&rest, ',');
-        double number;
-        if (r >= n || !mc_read_number(&word, &number) || word.n > 0 || number >= n ||
-            number != (int32_t)number || taken[(int32_t)number])
-            break;
-        taken[given.place[r] = (int32_t)number] = true;
-    }
-    free(taken);
-    if (!status && (r < n || rest.n > 0))
-        status = mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                         "--order takes a place from 0 to %d for each of the %d ranks, each once, "
-                         "as in 0,2,1,3; "
-                         "that of rank %d is not one",
-                         n - 1, n, r);
-    given.query.order = given.place;
-    return status;
-}
-
 /* "5:1ms": rank 5 starts 1 ms later. */
 static int read_late(const char *text, int32_t n)
 {
@@ -155,7 +128,8 @@ static int read_request(void)
             status = mc_simulate_fit(&given.on, &given.with, q->network);
     }
     if (!status && given.order)
-        status = read_order(given.order, given.on.size);
+        status = mc_read_order(given.order, given.on.size, &given.place);
+    q->order = given.place;
     if (!status && given.late)
         status = read_late(given.late, given.on.size);
     if (!status && given.slow)
@@ -402,8 +376,7 @@ static const mc_option_t options[] = {
     MC_OPTION_NUMBER("top", "N", "the N cheapest by the model, the fastest first", &given.top, 1,
                      10000),
     MC_OPTION_TEXT("root", "RANK", "root of bcast, reduce, scatter, gather: 0", &given.root),
-    MC_OPTION_TEXT("order", "PLACES",
-                   "where each rank is: 0,2,1,3 has rank 1 where rank 2 would be", &given.order),
+    MC_OPTION_TEXT("order", "ORDER", MC_ORDER_HELP, &given.order),
     MC_OPTION_TEXT("late", "RANK:TIME", "a rank that starts later, as in 5:1ms", &given.late),
     MC_OPTION_TEXT("slow", "LINK:FACTOR", "a link that takes longer, as in \"leaf0.0 up1:4\"",
                    &given.slow),

@@ -228,7 +228,7 @@ static const char *name_of(const char *path)
 static int show_cores(const mc_place_t *place, const mc_topo_rank_t *ranks, int32_t n)
 {
     mc_arranged_t a;
-    int status = mc_arrange(given.mesh, place, n, &a);
+    int status = mc_arrange(given.mesh, NULL, place, n, &a);
     if (status)
         return status;
     mc_topo_t t = {.mesh = a.mesh,
@@ -294,7 +294,7 @@ static int show_running(const mc_place_t *place, const mc_topo_rank_t *ranks,
     int status = mc_settings_read(&params, &settings);
     if (status)
         return status;
-    status = mc_arrange(settings.mesh, place, size, &a);
+    status = mc_arrange(settings.mesh, settings.order, place, size, &a);
     if (!status) {
         mc_topo_t t = {.mesh = a.mesh,
                        .order = a.order,

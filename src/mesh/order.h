@@ -1,0 +1,13 @@
+/* The order in which ranks stand on a mesh, as text: "0,2,1,3" has rank 2 at place 1; "8-15,0-7" is shorter than its
+ * sixteen numbers. */
+#ifndef MC_MESH_ORDER_H
+#define MC_MESH_ORDER_H
+
+#include "base/base.h"
+
+/* Each of n ranks once. *order is the caller's to free. ERR_INVALID_ARG with the first entry that is wrong. */
+int mc_order_parse(const char *text, int32_t n, int32_t **order);
+/* Text from which mc_order_parse reads the same; the caller frees it. NULL: there is no memory. */
+char *mc_order_print(const int32_t *order, int32_t n);
+
+#endif
