@@ -23,7 +23,8 @@ enum {
     BURST_BYTES = 32 << 10, /* of the whole vector, on all lines */
     SHOTS = 8,
     MOST_REPEATS = 64,
-    FIRST_RUNS = 4 /* one connects */
+    FIRST_RUNS = 4, /* one connects */
+    FIRST_ROWS = 2  /* they are long where ranks share cores */
 };
 
 /* Before each shot, for a token bucket to fill as between a program's calls (docs/lab-notes/model.md, "Bursts"). */
@@ -51,6 +52,7 @@ typedef struct {
     char *buffer;
     float *sums;
     double began, seconds, now; /* `now`: since it began, on the slowest rank, the same on all */
+    double once;                /* that all series took once */
     int32_t n_dims, rounds;
     bool share_cores; /* on some machine */
     dim_t *dim[MC_MAX_DIMS];
@@ -145,40 +147,6 @@ static int keep(measuring_t *m, dim_t *d, series_t s)
     return status;
 }
 
-/* Bursts ----------------------------------------------------------------------------------------- */
-
-/* Of a block, that of a rank. */
-static size_t burst_bytes(const dim_t *d)
-{
-    const size_t block = (size_t)BURST_BYTES / (size_t)d->lines / (size_t)d->ranks;
-    return block < SHORT_BYTES ? SHORT_BYTES : block / SHORT_BYTES * SHORT_BYTES;
-}
-
-static int shoot(measuring_t *m, meshcoll_request_t *request, double *seconds)
-{
-    nanosleep(&pause_before, NULL);
-    int status = meshcoll_barrier(m->whole);
-    const double begin = mc_now();
-    if (!status && request)
-        status = m->vectors->run(request, 1);
-    *seconds = mc_now() - begin;
-    return status;
-}
-
-/* All pause alike: ranks tell their times afterwards. */
-static int keep_burst(measuring_t *m, dim_t *d)
-{
-    double own[2 * SHOTS], most[2 * SHOTS];
-    int status = MESHCOLL_OK;
-    for (int i = 0; i < 2 * SHOTS && !status; i++)
-        status = shoot(m, d->request[i < SHOTS ? SHORT : BURST], &own[i]);
-    if (!status)
-        status = meshcoll_allreduce(m->whole, own, most, 2 * SHOTS, MESHCOLL_FLOAT64, MESHCOLL_MAX);
-    for (int i = 0; i < 2 * SHOTS && !status; i++)
-        mc_series_keep(i < SHOTS ? &d->few : &d->burst, most[i]);
-    return status;
-}
-
 /* Sizes ------------------------------------------------------------------------------------------ */
 
 static int make_request(measuring_t *m, dim_t *d, request_t which, size_t bytes, int32_t segments)
@@ -219,7 +187,7 @@ static int find_short(measuring_t *m, dim_t *d, double enough)
         status = batch_of(m, d, S_SHORT, FIRST_RUNS, &once);
     d->series[S_SHORT].repeats = repeats_for(once, enough);
     if (!status)
-        status = batch_of(m, d, S_ROW, FIRST_RUNS, &once);
+        status = batch_of(m, d, S_ROW, FIRST_ROWS, &once);
     d->series[S_ROW].repeats = repeats_for(once, enough);
     return status;
 }
@@ -257,14 +225,60 @@ static int find_sizes(measuring_t *m, dim_t *d, double seconds)
     int status = find_short(m, d, enough);
     if (!status && !is_late(m))
         status = find_long(m, d, enough);
+    const double before = m->now;
     for (int s = 0; s < SERIES && !status && !is_late(m); s++)
         if (is_run(d, (series_t)s))
             status = keep(m, d, (series_t)s);
-    if (!status && !d->pulled)
-        status = make_request(m, d, BURST, burst_bytes(d), 1);
-    if (!status && !d->pulled && !is_late(m))
-        status = keep_burst(m, d);
+    m->once += m->now - before;
     d->known = !status && d->series[S_LONG].n > 0;
+    return status;
+}
+
+/* Bursts ----------------------------------------------------------------------------------------- */
+
+/* Of a block, that of a rank. */
+static size_t burst_bytes(const dim_t *d)
+{
+    const size_t block = (size_t)BURST_BYTES / (size_t)d->lines / (size_t)d->ranks;
+    return block < SHORT_BYTES ? SHORT_BYTES : block / SHORT_BYTES * SHORT_BYTES;
+}
+
+static int shoot(measuring_t *m, meshcoll_request_t *request, double *seconds)
+{
+    nanosleep(&pause_before, NULL);
+    int status = meshcoll_barrier(m->whole);
+    const double begin = mc_now();
+    if (!status && request)
+        status = m->vectors->run(request, 1);
+    *seconds = mc_now() - begin;
+    return status;
+}
+
+/* All pause alike: ranks tell their times afterwards. */
+static int keep_burst(measuring_t *m, dim_t *d)
+{
+    double own[2 * SHOTS + 1], most[2 * SHOTS + 1];
+    int status = d->request[BURST] ? MESHCOLL_OK : make_request(m, d, BURST, burst_bytes(d), 1);
+    for (int i = 0; i < 2 * SHOTS && !status; i++)
+        status = shoot(m, d->request[i < SHOTS ? SHORT : BURST], &own[i]);
+    own[2 * SHOTS] = mc_now() - m->began;
+    if (!status)
+        status =
+            meshcoll_allreduce(m->whole, own, most, 2 * SHOTS + 1, MESHCOLL_FLOAT64, MESHCOLL_MAX);
+    if (status)
+        return status;
+    for (int i = 0; i < 2 * SHOTS; i++)
+        mc_series_keep(i < SHOTS ? &d->few : &d->burst, most[i]);
+    m->now = most[2 * SHOTS];
+    return MESHCOLL_OK;
+}
+
+static int keep_bursts(measuring_t *m)
+{
+    int status = MESHCOLL_OK;
+    for (int32_t i = 0; i < m->n_dims && !status && !is_late(m); i++)
+        if (m->dim[i]->known && !m->dim[i]->pulled)
+            status = keep_burst(m, m->dim[i]);
     return status;
 }
 
@@ -341,22 +355,23 @@ static int run_round(measuring_t *m)
                 status = keep(m, d, (series_t)s);
         if (!status && d->known && !d->pulled && d != inner)
             status = keep_both(m, d, inner);
-        if (!status && d->known && !d->pulled)
-            status = keep_burst(m, d);
     }
-    return status;
+    return status ? status : keep_bursts(m);
 }
 
-/* As many as fit into the time. */
+/* As many as fit into the time. Bursts first, as all else has been timed once. */
 static int run_rounds(measuring_t *m)
 {
-    double longest = 0;
     int status = keep_sum(m);
+    const double before = m->now;
+    if (!status)
+        status = keep_bursts(m);
+    double longest = m->once + m->now - before;
     m->rounds = 1;
     while (!status && m->now + longest < m->seconds && m->rounds < MC_MOST_ROUNDS) {
-        const double before = m->now;
+        const double begin = m->now;
         status = run_round(m);
-        longest = m->now - before > longest ? m->now - before : longest;
+        longest = m->now - begin > longest ? m->now - begin : longest;
         m->rounds++;
     }
     return status;
