@@ -14,6 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { FLOATS = 1000, SETTLE = 300 };
+
 static int rank, size;
 
 static void check(bool right, const char *what)
@@ -40,26 +42,25 @@ static bool is_on_all(const meshcoll_t *mesh)
     return strcmp(first, text) == 0;
 }
 
-/* Jobs whose calls are much faster than their links tell drop what is kept. */
+/* Jobs whose calls are much faster than their links tell drop what is kept; and those of which the long ones are much
+ * slower, and more so than the short ones. */
 static void check_doubt(const meshcoll_params_t *params, const char *key, const char *links,
-                        bool stays)
+                        size_t most, bool stays)
 {
+    static int32_t in[1 << 16], out[1 << 16];
     meshcoll_t *mesh;
     check(rank > 0 || mc_kept_write(MC_KEPT_LINKS, key, links), "links are kept");
     check(meshcoll_create(MPI_COMM_WORLD, params, &mesh) == MESHCOLL_OK, "a mesh on kept links");
     check(mesh->job->calibrated != NULL, "kept links are not used");
-    for (int i = 0; i < 40; i++) {
-        int32_t in = 1, out = 0;
-        check(meshcoll_allreduce(mesh, &in, &out, 1, MESHCOLL_INT32, MESHCOLL_SUM) == 0 && out == 4,
-              "a sum on kept links");
-    }
+    for (size_t n = 1; n <= most; n *= 1 << 16)
+        for (int i = 0; i < SETTLE; i++)
+            check(!meshcoll_allreduce(mesh, in, out, n, MESHCOLL_INT32, MESHCOLL_SUM),
+                  "a sum on kept links");
+    meshcoll_destroy(mesh);
     char *const text = rank == 0 ? mc_kept_read(MC_KEPT_LINKS, key) : NULL;
     check(rank > 0 || !text == !stays, stays ? "links are not kept" : "wrong links are still kept");
     free(text);
-    meshcoll_destroy(mesh);
 }
-
-enum { FLOATS = 1000, SETTLE = 300 };
 
 /* A mesh on kept links, whose calls learn; leaves what its last sum is. */
 static meshcoll_t *make_sums(const meshcoll_params_t *params, int calls, float sum[FLOATS])
@@ -163,8 +164,19 @@ int main(int argc, char **argv)
     char *const key = rank == 0 ? strdup(mesh->job->calibrated->key) : NULL;
     meshcoll_destroy(further);
     meshcoll_destroy(mesh);
-    check_doubt(&params, key, "box=alpha:1s;beta:1GB/s,gpu=alpha:1s;beta:1GB/s;pulled:yes", false);
-    check_doubt(&params, key, "box=alpha:1ns;beta:1GB/s,gpu=alpha:1ns;beta:1GB/s;pulled:yes", true);
+    static const char *const far[] = {"alpha:1s;beta:1GB/s", "alpha:1ns;beta:1GB/s",
+                                      "alpha:5us;beta:100TB/s"};
+    static const struct {
+        int links;
+        size_t most; /* elements of the longer one of two kinds of calls */
+        bool stays;
+    } doubts[] = {{0, 1, false}, {1, 1, true}, {2, 1 << 16, false}, {1, 1 << 16, true}};
+    for (size_t i = 0; i < MC_COUNT(doubts); i++) {
+        char links[128];
+        snprintf(links, sizeof links, "box=%s,gpu=%s;pulled:yes", far[doubts[i].links],
+                 far[doubts[i].links]);
+        check_doubt(&params, key, links, doubts[i].most, doubts[i].stays);
+    }
     check(rank > 0 || mc_kept_write(MC_KEPT_LINKS, key,
                                     "box=alpha:9us;beta:1GB/s,gpu=alpha:1us;beta:9GB/s;pulled:yes"),
           "links are kept");

@@ -137,3 +137,19 @@ Test(network, bridges_come_last_whatever_the_family, .timeout = 30)
     mc_network_devices(all, sizeof all[0], 2, 0, devices);
     cr_expect_str_eq(devices, "net1,eth0");
 }
+
+/* Of addresses that join two ports, and of a loopback, there are none. */
+Test(network, subnets_are_those_in_which_others_have_an_address, .timeout = 30)
+{
+    char subnets[128];
+    mc_text_t text = mc_text(subnets, sizeof subnets);
+    if (!enter_sixes() ||
+        system("ip addr add 10.7.6.5/22 dev eth0 && ip addr add 10.9.0.1/31 dev eth0") !=
+            0) /* NOLINT */
+        cr_skip_test("needs root, namespaces and ip");
+    mc_network_subnets("eth0", &text);
+    cr_expect_str_eq(subnets, " 10.7.4.0/22 fd77::/64");
+    mc_network_subnets("eth", &text);
+    mc_network_subnets("lo", &text);
+    cr_expect_str_eq(subnets, " 10.7.4.0/22 fd77::/64");
+}

@@ -1,5 +1,6 @@
 #include "job/network/network.h"
 
+#include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -108,6 +109,47 @@ void mc_network_find(uint64_t space, const mc_endpoint_t *reached, mc_network_t 
         freeifaddrs(all);
     }
     *network = w;
+}
+
+/* Subnets -------------------------------------------------------------------------------------- */
+
+static uint32_t bits_of(const uint8_t *mask, size_t bytes)
+{
+    uint32_t bits = 0;
+    for (size_t i = 0; i < 8 * bytes && mask[i / 8] >> (7 - i % 8) & 1; i++)
+        bits++;
+    return bits;
+}
+
+/* Where a third host has no address, it joins two ports, and says nothing of the network. */
+static void add_subnet(const struct ifaddrs *a, mc_text_t *text)
+{
+    char printed[INET6_ADDRSTRLEN];
+    const bool six = a->ifa_addr->sa_family == AF_INET6;
+    const size_t bytes = six ? 16 : 4;
+    const size_t at =
+        six ? offsetof(struct sockaddr_in6, sin6_addr) : offsetof(struct sockaddr_in, sin_addr);
+    const uint8_t *const mask = (const uint8_t *)a->ifa_netmask + at;
+    uint8_t net[16];
+    for (size_t i = 0; i < bytes; i++)
+        net[i] = ((const uint8_t *)a->ifa_addr)[at + i] & mask[i];
+    if (bits_of(mask, bytes) + 1 < 8 * bytes &&
+        inet_ntop(six ? AF_INET6 : AF_INET, net, printed, sizeof printed))
+        mc_text_add(text, " %s/%u", printed, bits_of(mask, bytes));
+}
+
+void mc_network_subnets(const char *device, mc_text_t *text)
+{
+    char name[IF_NAMESIZE];
+    struct ifaddrs *all;
+    if (getifaddrs(&all) != 0)
+        return;
+    for (const struct ifaddrs *a = all; a; a = a->ifa_next) {
+        name_of(a, name);
+        if (is_usable(a) && a->ifa_netmask && strcmp(name, device) == 0)
+            add_subnet(a, text);
+    }
+    freeifaddrs(all);
 }
 
 /* Choosing ------------------------------------------------------------------------------------- */

@@ -28,4 +28,7 @@ bool mc_network_is_same(const mc_endpoint_t *a, const mc_endpoint_t *b);
 void mc_network_devices(const void *networks, size_t stride, int32_t n, int32_t rank,
                         char devices[MC_NETWORK_DEVICES]);
 
+/* Adds the subnets of an interface in which others may have an address, each behind a blank: " 10.77.0.0/16". */
+void mc_network_subnets(const char *device, mc_text_t *text);
+
 #endif

@@ -9,6 +9,7 @@
 #include "runtime/request/leads.h"
 #include "runtime/request/request.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -138,12 +139,13 @@ static int offer(const meshcoll_t *h, mc_lesson_t *lesson)
     return status;
 }
 
+/* Right links are not wrong by so much: docs/lab-notes/calibration.md. */
+static const double FAR = 4;
+
 /* Other work never makes a call faster: one that takes far less time than predicted tells that links were measured
  * beside it. Not of calls with a root, where ranks that only send are done early; and not on links of another mesh. */
 static void doubt_links(const meshcoll_t *h, const mc_lesson_t *lesson)
 {
-    static const double FAR =
-        4; /* right links are not wrong by so much: docs/lab-notes/calibration.md */
     const mc_learner_t *const l = &lesson->learner;
     const double took = (double)l->mean[0] * 1e-9;
     if (took > 0 && FAR * took < l->candidate[0].seconds && !h->ranks.job_rank &&
@@ -480,6 +482,28 @@ void mc_adapt_print(const meshcoll_t *h, mc_text_t *text)
 }
 
 /* Keeping --------------------------------------------------------------------------------------------- */
+
+bool mc_adapt_is_slow(const meshcoll_t *h)
+{
+    const mc_lessons_t *const t = h->calls.adapt ? &h->calls.adapt->lessons : NULL;
+    uint64_t most = 0;
+    double longest = 0, others = 0; /* the time of calls, divided by what is predicted */
+    for (int32_t i = 0; t && i < t->n; i++) {
+        const mc_learner_t *const l = &t->lesson[i]->learner;
+        const uint64_t bytes = t->lesson[i]->key.bytes;
+        const double ratio = (double)l->mean[l->best] * 1e-9 / l->candidate[l->best].seconds;
+        if (mc_moves[t->lesson[i]->key.collective].rooted || !(ratio > 0))
+            continue;
+        if (bytes > most) {
+            others = fmax(others, longest);
+            longest = 0;
+            most = bytes;
+        }
+        double *const of = bytes == most ? &longest : &others;
+        *of = fmax(*of, ratio);
+    }
+    return others > 0 && longest > FAR && longest > others;
+}
 
 void mc_adapt_save(const meshcoll_t *h, mc_text_t *text)
 {

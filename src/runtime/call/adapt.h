@@ -42,6 +42,9 @@ typedef struct mc_adapt {
 /* `mode`: that of MESHCOLL_ADAPT, NULL where it is not set. */
 int mc_adapt_open(meshcoll_t *h, const char *mode);
 void mc_adapt_free(meshcoll_t *h);
+/* Have links become slower? The longest calls take far longer than predicted, and are off by more than all shorter ones:
+ * where ranks arrive late, or other work runs, short calls are off most. */
+bool mc_adapt_is_slow(const meshcoll_t *h);
 /* What its calls have learned, to be kept for the next job: the text of adapt/known.h, empty where they learn nothing.
  * It is the same on all ranks after the same calls. */
 void mc_adapt_save(const meshcoll_t *h, mc_text_t *text);

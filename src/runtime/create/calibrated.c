@@ -2,6 +2,8 @@
 
 #include "base/hash.h"
 #include "base/system/file.h"
+#include "base/system/log.h"
+#include "job/network/network.h"
 #include "runtime/calibrate/lines.h"
 #include "runtime/calibrate/measure.h"
 #include "runtime/call/adapt.h"
@@ -35,23 +37,31 @@ int mc_calibrate_read(const char *text, double *seconds)
 
 /* The key ---------------------------------------------------------------------------------------- */
 
-static void add_file(const char *folder, const char *name, const char *file, mc_text_t *text)
+/* What a file says first, up to `most` characters. */
+static void add_file(const char *folder, const char *name, const char *file, int most,
+                     mc_text_t *text)
 {
     char path[512], line[64];
     snprintf(path, sizeof path, "%s/%s/%s", folder, name, file);
     mc_file_read_start(path, line, sizeof line);
     line[strcspn(line, "\n")] = '\0';
-    mc_text_add(text, ";%s %s", name, *line ? line : "?");
+    mc_text_add(text, " %.*s", most, *line ? line : "?");
 }
 
-/* Interfaces that lead to other machines, with their Mbit/s. */
+enum { WHOLE = 63, SUBNET_PREFIX = 19 /* of "fe80:0000:0000:0000:0002:c903:00ab:1234" */ };
+
+/* Interfaces that lead to other machines, with their Mbit/s, largest packets and subnets: another network has others,
+ * but the machines of one network have the same. */
 static void add_interfaces(const char *devices, mc_text_t *text)
 {
     char name[MC_DEVICES_TEXT];
     for (const char *at = devices; *at; at += *at == ',') {
         const size_t n = strcspn(at, ",");
         snprintf(name, sizeof name, "%.*s", (int)n, at);
-        add_file("/sys/class/net", name, "speed", text);
+        mc_text_add(text, ";%s", name);
+        add_file("/sys/class/net", name, "speed", WHOLE, text);
+        add_file("/sys/class/net", name, "mtu", WHOLE, text);
+        mc_network_subnets(name, text);
         at += n;
     }
 }
@@ -64,10 +74,13 @@ static int is_name(const struct dirent *e)
 /* RDMA devices have no address by which ranks have met; all of them, in order. */
 static void add_rdma(mc_text_t *text)
 {
+    static const char folder[] = "/sys/class/infiniband";
     struct dirent **list;
-    const int n = scandir("/sys/class/infiniband", &list, is_name, alphasort);
+    const int n = scandir(folder, &list, is_name, alphasort);
     for (int i = 0; i < n; i++) {
-        add_file("/sys/class/infiniband", list[i]->d_name, "ports/1/rate", text);
+        mc_text_add(text, ";%s", list[i]->d_name);
+        add_file(folder, list[i]->d_name, "ports/1/rate", WHOLE, text);
+        add_file(folder, list[i]->d_name, "ports/1/gids/0", SUBNET_PREFIX, text);
         free(list[i]);
     }
     if (n >= 0)
@@ -75,7 +88,8 @@ static void add_rdma(mc_text_t *text)
 }
 
 /* What links depend on: machines, their processors and number, whether ranks share cores, transports, interfaces and
- * their speeds, extents, and which devices UCX may use. */
+ * their networks, extents, and which devices UCX may use. Not hostnames and what else names one machine: a cluster gives
+ * a job other ones each time. */
 static char *key_of(const mc_cluster_t *cluster, const char *devices, bool share_cores)
 {
     const char *const allowed = getenv("UCX_NET_DEVICES");
@@ -145,9 +159,13 @@ static int use_links(mc_settings_t *settings, const char *key, const mc_mesh_t *
 {
     char *const links = mc_kept_read(MC_KEPT_LINKS, key);
     int status = MESHCOLL_OK;
-    if (times_tried(links) >= MOST_TRIED && !settings->calibrate)
+    if (times_tried(links) >= MOST_TRIED && !settings->calibrate) {
         settings->calibrate = "off";
-    else if (links && is_right(links, mesh))
+        mc_log(MC_LOG_INFO,
+               "links are not calibrated: %d jobs had too little time; "
+               "MESHCOLL_CALIBRATE says how many seconds to take",
+               (int)MOST_TRIED);
+    } else if (links && is_right(links, mesh))
         status = mc_settings_set_links(settings, links, MC_CALIBRATED_FROM);
     free(links);
     return status;
@@ -222,6 +240,17 @@ static int keep(mc_making_t *m, const char *text, bool is_measured)
     return MESHCOLL_OK;
 }
 
+static void tell_missing(const mc_sight_t *sight, const mc_mesh_t *mesh, double seconds)
+{
+    for (int32_t d = 0; d < mesh->ndims; d++)
+        if (sight->dim[d].ranks < 2 && mesh->dim[d].extent > 1)
+            mc_log(
+                MC_LOG_INFO,
+                "links are not calibrated: %d ms did not suffice for %s; MESHCOLL_CALIBRATE says "
+                "how many seconds to take",
+                (int)(seconds * 1e3), mesh->dim[d].name);
+}
+
 /* *is_whole: the time sufficed, and they are the mesh's now. */
 static int measure(mc_making_t *m, bool *is_whole)
 {
@@ -234,6 +263,8 @@ static int measure(mc_making_t *m, bool *is_whole)
         return status;
     *is_whole = mc_sight_is_whole(&sight, &h->mesh);
     if (!*is_whole) {
+        if (h->rank == 0)
+            tell_missing(&sight, &h->mesh, seconds);
         if (m->key)
             count_try(m->key);
         return MESHCOLL_OK;

@@ -74,7 +74,9 @@ static void keep_learned(const meshcoll_t *h)
     const mc_calibrated_t *const c = h->job->calibrated;
     if (!c || !c->key || h->ranks.job_rank || h->job->failure.status || h->job->unusable)
         return;
-    char *const text = malloc(MC_KEPT_BYTES);
+    if (mc_adapt_is_slow(h))
+        mc_calibrated_drop(h->job);
+    char *const text = c->key ? malloc(MC_KEPT_BYTES) : NULL;
     if (!text)
         return;
     mc_text_t printed = mc_text(text, MC_KEPT_BYTES);
