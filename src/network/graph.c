@@ -50,19 +50,6 @@ static int find_node(reading_t *r, mc_word_t name, uint32_t *node)
     return MESHCOLL_OK;
 }
 
-/* The next word of a line. */
-static mc_word_t next_word(mc_word_t *line)
-{
-    while (line->n > 0 && strchr(" \t\r", *line->at))
-        line->at++, line->n--;
-    mc_word_t word = {line->at, 0};
-    while (word.n < line->n && !strchr(" \t\r", word.at[word.n]))
-        word.n++;
-    line->at += word.n;
-    line->n -= word.n;
-    return word;
-}
-
 static int add_edge(reading_t *r, mc_word_t a, mc_word_t b, double beta)
 {
     mc_graph_t *const g = r->g;
@@ -81,11 +68,11 @@ static int add_edge(reading_t *r, mc_word_t a, mc_word_t b, double beta)
 static int read_line(reading_t *r, mc_word_t line, uint32_t number)
 {
     line = mc_word_cut(&line, '#');
-    const mc_word_t a = next_word(&line), b = next_word(&line), rate = next_word(&line);
+    const mc_word_t a = mc_word_next(&line), b = mc_word_next(&line), rate = mc_word_next(&line);
     double beta = 0;
     if (a.n == 0)
         return MESHCOLL_OK;
-    if (b.n == 0 || (a.n == b.n && memcmp(a.at, b.at, a.n) == 0) || next_word(&line).n > 0 ||
+    if (b.n == 0 || (a.n == b.n && memcmp(a.at, b.at, a.n) == 0) || mc_word_next(&line).n > 0 ||
         (rate.n > 0 && (!mc_link_costs.read(rate, &beta) || beta == 0 ||
                         !mc_link_is_within(&mc_link_costs, beta))))
         return mc_fail(

@@ -62,7 +62,15 @@ static uint32_t count_chunks(const mc_plan_t *plan, const mc_step_t *s)
     return n;
 }
 
-static int index_program(mc_program_t *p)
+/* Segments are calls one after the other. */
+static uint16_t bucket_of(const mc_simulation_t *q, const mc_plan_t *plan, const mc_step_t *s)
+{
+    const bool reads = mc_op_sends((mc_op_t)s->op) || s->peer < 0;
+    const uint32_t chunk = (reads ? s->first : s->to) % plan->n_chunks;
+    return (uint16_t)(chunk / plan->layout.per_segment / (plan->layout.segments / q->n_buckets));
+}
+
+static int index_program(const mc_simulation_t *q, mc_program_t *p)
 {
     const mc_plan_t *const plan = p->plan;
     const size_t n = (size_t)plan->n_steps + 2, peers = (size_t)plan->n_peers + 2;
@@ -81,7 +89,11 @@ static int index_program(mc_program_t *p)
     for (uint32_t i = 0; i < plan->n_steps; i++) {
         const mc_step_t *const s = &plan->step[i];
         const uint32_t slot = s->peer < 0 ? 0 : mc_plan_peer(plan, s->peer);
-        p->step[i] = (mc_sim_step_t){slot, count_chunks(plan, s), s->seq, s->op, s->phase};
+        p->step[i] = (mc_sim_step_t){count_chunks(plan, s), slot, s->seq, 0, s->op, s->phase};
+        if (q->bucket) {
+            p->step[i].bucket = bucket_of(q, plan, s);
+            p->step[i].chunks *= q->bucket[p->step[i].bucket].bytes * q->n_buckets / q->bytes;
+        }
         if (s->peer >= 0)
             p->off[mc_op_receives((mc_op_t)s->op)][slot + 2]++;
     }
@@ -121,7 +133,7 @@ int mc_orbits_create(const mc_simulation_t *q, mc_orbits_t *orbits)
         o.program[o.n_programs] = (mc_program_t){0};
         status = mc_strategy_plan(q->strategy, q->mesh, r, q->root, &o.program[o.n_programs].plan);
         if (!status)
-            status = index_program(&o.program[o.n_programs]);
+            status = index_program(q, &o.program[o.n_programs]);
         o.of[r] = o.n_programs++;
     }
     if (status)

@@ -59,8 +59,8 @@ typedef struct {
     const mc_sim_world_t *w;
     mc_simulated_t *result;
     way_t way[MC_MAX_DIMS];
-    double each; /* bytes of a chunk */
-    int64_t now;
+    double each;          /* bytes of a chunk */
+    int64_t now, call;    /* call: what a call takes besides */
     uint64_t round, left; /* steps that have not ended */
     int32_t n_ports;      /* of an actor: by wire, and the processor */
     port_t *port;
@@ -131,7 +131,8 @@ static bool is_ready(const sim_t *s, uint32_t actor, uint32_t step)
     const mc_program_t *const p = a->program;
     uint32_t e = p->pred_off[step + 1];
     if (e == p->pred_off[step])
-        return has(a, p->plan->n_steps, ENDED);
+        return has(a, p->plan->n_steps, ENDED) &&
+               (!s->q->bucket || s->q->bucket[p->step[step].bucket].ready <= s->now);
     while (e-- > p->pred_off[step])
         if (!has(a, p->pred[e], ENDED))
             return false;
@@ -241,6 +242,8 @@ static void end_steps(sim_t *s)
         const uint32_t actor = s->todo.at[--s->todo.n].actor, step = s->todo.at[s->todo.n].step;
         const mc_plan_t *const plan = s->actor[actor].program->plan;
         s->result->phase[step_of(s, actor, step)->phase].last = s->now;
+        if (s->q->bucket)
+            s->q->bucket[step_of(s, actor, step)->bucket].ended = s->now + s->call;
         set(&s->actor[actor], step, ENDED);
         s->left--;
         for (uint32_t e = plan->succ_off[step]; e < plan->succ_off[step + 1]; e++)
@@ -254,9 +257,11 @@ static void end_steps(sim_t *s)
 static void start_rank(sim_t *s, uint32_t actor)
 {
     const mc_plan_t *const plan = s->actor[actor].program->plan;
+    const mc_bucket_t *const bucket = s->q->bucket;
     set(&s->actor[actor], plan->n_steps, ENDED); /* stands for the start */
     for (uint32_t i = 0; i < plan->n_steps; i++)
-        if (plan->n_pred[i] == 0)
+        if (plan->n_pred[i] == 0 &&
+            (!bucket || bucket[step_of(s, actor, i)->bucket].ready == s->now))
             get_ready(s, actor, i);
 }
 
@@ -490,7 +495,11 @@ static int prepare(sim_t *s)
     }
     for (uint32_t a = 0; a < n && !status; a++) {
         s->left += s->actor[a].program->plan->n_steps;
-        mc_queue_add(&s->queue, s->q->late ? s->q->late[s->w->rank[a]] : 0, a, START);
+        if (!s->q->bucket)
+            mc_queue_add(&s->queue, s->q->late ? s->q->late[s->w->rank[a]] : 0, a, START);
+        for (uint32_t k = 0; k < s->q->n_buckets; k++) /* ascending */
+            if (k == 0 || s->q->bucket[k].ready > s->q->bucket[k - 1].ready)
+                mc_queue_add(&s->queue, s->q->bucket[k].ready, a, START);
     }
     return status;
 }
@@ -521,7 +530,7 @@ static void find_busiest(const sim_t *s)
     uint32_t at[MC_BUSIEST];
     for (uint32_t l = 0; l < s->w->n_links; l++) {
         int32_t i = r->n_busiest;
-        if (s->q->load && (s->link[l].busy > 0 || s->w->link[l].id < s->w->n_network)) {
+        if (s->q->load && (s->link[l].busy > 0 || (s->q->whole && l < s->w->n_network))) {
             const mc_busiest_t load = load_of(s, l);
             s->q->load(s->q->context, &load);
         }
@@ -541,6 +550,7 @@ MC_APART static int simulate(const mc_simulation_t *q, const mc_orbits_t *orbits
 {
     sim_t s = {.q = q, .orbits = orbits, .w = w, .result = result};
     s.each = chunk_bytes(q, orbits->program[0].plan);
+    s.call = rounded(mc_links_call(q->links) * 1e12);
     for (int32_t i = 0; i < MC_PLAN_PHASES; i++)
         result->phase[i].first = INT64_MAX;
     int status = check_range(&s);
@@ -554,7 +564,7 @@ MC_APART static int simulate(const mc_simulation_t *q, const mc_orbits_t *orbits
         status =
             mc_fail(MESHCOLL_ERR_PLAN, "the simulation got stuck: %llu steps wait for each other",
                     (unsigned long long)s.left);
-    result->ps = s.now + rounded(mc_links_call(q->links) * 1e12);
+    result->ps = s.now + s.call;
     if (!status)
         find_busiest(&s);
     release(&s);

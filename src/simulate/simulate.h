@@ -35,6 +35,12 @@ typedef struct {
     uint32_t alike; /* links of its class */
 } mc_busiest_t;
 
+/* What is ready at a time, as the gradients of a few layers are: a call of its own. In ps; `ended` is set. */
+typedef struct {
+    double bytes;
+    int64_t ready, ended;
+} mc_bucket_t;
+
 typedef struct {
     const mc_mesh_t *mesh;
     const mc_links_t *links;
@@ -49,8 +55,12 @@ typedef struct {
     /* a factor of the time of a link; NULL: 1 */
     const char *slow_link;
     double slow_factor;
+    /* Buckets of together `bytes` bytes, each of as many segments of the strategy: calls in this order, which are under way
+     * at the same time. No rank is late. NULL: one call, at 0. */
+    mc_bucket_t *bucket;
+    uint32_t n_buckets;
     void (*record)(void *context, const mc_sent_t *message); /* by start; NULL: not called */
-    /* At the end, for each link of the network and each that was used otherwise; NULL: not called. */
+    /* At the end, for each link that was used, or in a whole run is of the network; NULL: not called. */
     void (*load)(void *context, const mc_busiest_t *link);
     void *context;
 } mc_simulation_t;

@@ -6,9 +6,11 @@
 
 enum { MC_SENDS, MC_RECEIVES };
 
-/* A step, as far as it takes time; chunks that are not empty. */
+/* A step, as far as it takes time. */
 typedef struct {
-    uint32_t slot, chunks, seq;
+    double chunks; /* that are not empty; of buckets, in chunks of the mean size */
+    uint32_t slot, seq;
+    uint16_t bucket;
     uint8_t op, phase;
 } mc_sim_step_t;
 

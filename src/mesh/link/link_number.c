@@ -20,6 +20,18 @@ mc_word_t mc_word_cut(mc_word_t *rest, char separator)
     return part;
 }
 
+mc_word_t mc_word_next(mc_word_t *line)
+{
+    while (line->n > 0 && strchr(" \t\r", *line->at))
+        line->at++, line->n--;
+    mc_word_t word = {line->at, 0};
+    while (word.n < line->n && !strchr(" \t\r", word.at[word.n]))
+        word.n++;
+    line->at += word.n;
+    line->n -= word.n;
+    return word;
+}
+
 static const mc_unit_t *find_unit(mc_word_t word, const mc_unit_t *unit, size_t n)
 {
     for (size_t i = 0; i < n; i++)

@@ -19,6 +19,8 @@ static inline mc_word_t mc_word_of(const char *text)
 }
 /* Cuts the part before `separator` off `rest`, and the separator. */
 mc_word_t mc_word_cut(mc_word_t *rest, char separator);
+/* Cuts the next word off a line of words, with the blanks before it. */
+mc_word_t mc_word_next(mc_word_t *line);
 static inline bool mc_word_is(mc_word_t word, const char *name)
 {
     return strlen(name) == word.n && memcmp(name, word.at, word.n) == 0;

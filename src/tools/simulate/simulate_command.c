@@ -3,6 +3,7 @@
 #include "simulate/simulate.h"
 #include "tools/common/show.h"
 #include "tools/simulate/motion.h"
+#include "tools/simulate/step_command.h"
 
 #include <stdlib.h>
 
@@ -33,7 +34,7 @@ static const char examples[] =
 /* What the command line gives; a process runs one command. */
 static struct {
     const char *collective, *mesh, *links, *bytes, *network, *strategy, *root, *order, *late, *slow,
-        *trace, *svg;
+        *trace, *svg, *step;
     int32_t top;
     bool whole, json;
     uint64_t size;
@@ -111,11 +112,11 @@ static int read_request(void)
     int status = mc_read_collective(given.collective, &given.what);
     if (!status)
         status = mc_read_mesh(given.mesh, &given.on);
-    if (!status && !given.bytes)
+    if (!status && !given.bytes && !given.step)
         status = mc_fail(MESHCOLL_ERR_INVALID_ARG,
                          "--bytes is missing; expected the size of the whole vector, as in "
                          "--bytes 64M");
-    if (!status)
+    if (!status && given.bytes)
         status = mc_read_bytes("--bytes", given.bytes, &given.size);
     if (!status)
         status = mc_read_root(given.root, given.what, &given.on, &q->root);
@@ -140,6 +141,12 @@ static int read_request(void)
         status = mc_fail(
             MESHCOLL_ERR_INVALID_ARG,
             "--svg goes without --top: it draws the cheapest strategy, or that of --strategy");
+    if (!status && given.step &&
+        (given.bytes || given.top || given.late || given.trace || given.svg ||
+         given.what == MESHCOLL_ALLTOALL))
+        status = mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                         "--step goes without --bytes, --top, --late, --trace and --svg, and not "
+                         "with alltoall");
     q->mesh = &given.on;
     q->links = &given.with;
     q->bytes = (double)given.size;
@@ -297,16 +304,23 @@ static int print_links(const mc_simulated_t *s)
     return mc_table_print(&table, 2, stdout);
 }
 
-static int print_text(const run_t *runs, uint32_t n, double bound)
+static void print_head(const char *title)
 {
-    char mesh[MC_MESH_TEXT], number[MC_NUMBER_TEXT];
-    const mc_simulated_t *const s = &runs->simulated;
-    printf("%s of %s on %s, %d ranks\n\nnetwork: %s\nlinks: %s\n", mc_moves[given.what].name,
-           mc_print_bytes((double)given.size, number, sizeof number), mc_mesh_text(&given.on, mesh),
+    char mesh[MC_MESH_TEXT];
+    printf("%s on %s, %d ranks\n\nnetwork: %s\nlinks: %s\n", title, mc_mesh_text(&given.on, mesh),
            given.on.size, given.network ? network_text() : "none: boxes are joined without sharing",
            given.links && *given.links ? given.links : mc_cluster_presets[0].name);
     mc_show_links(&given.on, &given.with);
     putchar('\n');
+}
+
+static int print_text(const run_t *runs, uint32_t n, double bound)
+{
+    char title[128], number[MC_NUMBER_TEXT];
+    const mc_simulated_t *const s = &runs->simulated;
+    snprintf(title, sizeof title, "%s of %s", mc_moves[given.what].name,
+             mc_print_bytes((double)given.size, number, sizeof number));
+    print_head(title);
     int status = print_runs(runs, n, bound);
     printf("\nno strategy is faster than %s (lower bound, without the network)\n\n",
            mc_print_seconds(bound, number, sizeof number));
@@ -345,16 +359,22 @@ static json_t *json_run(const run_t *run)
                      (json_int_t)s->events, "plans", (int)s->plans, "classes", (int)s->classes);
 }
 
+static json_t *json_head(double bytes)
+{
+    return json_pack("{s:s, s:s, s:o, s:o, s:s, s:I}", "command", "simulate", "collective",
+                     mc_moves[given.what].name, "mesh", mc_json_mesh(&given.on), "links",
+                     mc_json_links(&given.on, &given.with), "network", network_text(), "bytes",
+                     (json_int_t)bytes);
+}
+
 static int print_json(const run_t *runs, uint32_t n, double bound)
 {
-    json_t *const list = json_array();
+    json_t *const list = json_array(), *const head = json_head((double)given.size);
     for (uint32_t i = 0; i < n; i++)
         json_array_append_new(list, json_run(&runs[i]));
-    return mc_json_print(
-        json_pack("{s:s, s:s, s:o, s:o, s:s, s:I, s:f, s:o}", "command", "simulate", "collective",
-                  mc_moves[given.what].name, "mesh", mc_json_mesh(&given.on), "links",
-                  mc_json_links(&given.on, &given.with), "network", network_text(), "bytes",
-                  (json_int_t)given.size, "lower_bound_seconds", bound, "strategies", list));
+    json_object_set_new(head, "lower_bound_seconds", json_real(bound));
+    json_object_set_new(head, "strategies", list);
+    return mc_json_print(head);
 }
 
 static int by_time(const void *a, const void *b)
@@ -387,9 +407,25 @@ static const mc_option_t options[] = {
                    "a picture that moves: messages, loads, a time line; of more than 64 ranks the "
                    "load of every link",
                    &given.svg),
+    MC_OPTION_TEXT("step", "FILE",
+                   "a training step: a line for each bucket of gradients, \"25MB 130ms\", its "
+                   "bytes and when it is ready; without --bytes",
+                   &given.step),
     MC_OPTION_FLAG("json", "as JSON", &given.json),
     {0},
 };
+
+static int simulate_step(void)
+{
+    const mc_step_query_t query = {.simulation = given.query,
+                                   .what = given.what,
+                                   .path = given.step,
+                                   .strategy = given.strategy,
+                                   .print_head = print_head,
+                                   .json_head = json_head,
+                                   .json = given.json};
+    return mc_step_simulate(&query);
+}
 
 static int run(int argc, char **argv)
 {
@@ -399,7 +435,9 @@ static int run(int argc, char **argv)
     int status = mc_options_parse(&mc_simulate_command, options, argc, argv, &arguments);
     if (!status)
         status = read_request();
-    if (!status)
+    if (!status && given.step)
+        status = simulate_step();
+    else if (!status)
         status = choose(&runs, &n);
     for (uint32_t i = 0; i < n && !status; i++)
         status = i == 0 ? simulate_recorded(&runs[i]) : simulate(&runs[i]);
@@ -407,7 +445,7 @@ static int run(int argc, char **argv)
         status ? 0 : mc_lower_bound(given.what, &given.on, &given.with, (double)given.size);
     if (!status && given.svg)
         status = draw(runs, bound);
-    if (!status) {
+    if (!status && !given.step) {
         qsort(runs, n, sizeof *runs, by_time);
         status = (given.json ? print_json : print_text)(runs, n, bound);
     }

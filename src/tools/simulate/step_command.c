@@ -1,0 +1,205 @@
+/* simulate --step: how long a training step takes whose gradients are reduced in buckets, while it still computes. */
+#include "tools/simulate/step_command.h"
+
+#include "base/system/file.h"
+#include "compose/planner/planner.h"
+#include "simulate/step.h"
+#include "tools/common/show.h"
+
+#include <stdlib.h>
+
+/* Numbers of equal buckets that the given ones are compared with; segments of all buckets together that are tried. */
+static const uint32_t counts[] = {1, 2, 4, 16, 64};
+enum { MOST_SEGMENTS = 4096 };
+
+/* The end of a step whose calls are under way together, and of one whose calls follow each other, in seconds. */
+typedef struct {
+    mc_strategy_t strategy;
+    uint32_t n;
+    bool given;
+    double together, one_by_one;
+} row_t;
+
+static struct {
+    mc_gradients_t given, cut;
+    row_t row[2 * (MC_COUNT(counts) + 1)];
+    uint32_t n;
+    double computed, bytes;
+} step;
+
+static int read_file(const char *path, mc_gradients_t *g)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    int status = mc_file_read(path, &text, &bytes);
+    if (!status && !text)
+        status =
+            mc_fail(MESHCOLL_ERR_IO, "there is no file %s; expected a line for each bucket", path);
+    if (!status)
+        status = mc_gradients_parse(path, text, bytes, g);
+    free(text);
+    return status;
+}
+
+/* As NCCL's calls of one stream: each begins when the one before has ended. */
+static int follow(mc_simulation_t q, const row_t *row, const mc_gradients_t *g, double *seconds)
+{
+    mc_simulated_t one = {0};
+    int64_t end = 0;
+    int status = MESHCOLL_OK;
+    q.strategy = &row->strategy;
+    for (uint32_t k = 0; k < g->n && !status; k++) {
+        q.bytes = g->bucket[k].bytes;
+        if (k == 0 || q.bytes != g->bucket[k - 1].bytes)
+            status = mc_simulate(&q, &one);
+        end = (g->bucket[k].ready > end ? g->bucket[k].ready : end) + one.ps;
+    }
+    *seconds = (double)end / 1e12;
+    return status;
+}
+
+static int simulate(mc_simulation_t q, row_t *row, mc_gradients_t *g)
+{
+    mc_strategy_t all = row->strategy;
+    mc_simulated_t simulated;
+    int64_t end = 0;
+    all.segments *= g->n;
+    q.strategy = &all;
+    q.bytes = step.bytes;
+    q.bucket = g->bucket;
+    q.n_buckets = g->n;
+    int status = mc_simulate(&q, &simulated);
+    for (uint32_t k = 0; k < g->n; k++)
+        end = g->bucket[k].ended > end ? g->bucket[k].ended : end;
+    row->together = (double)end / 1e12;
+    q.bucket = NULL;
+    q.n_buckets = 0;
+    return status ? status : follow(q, row, g, &row->one_by_one);
+}
+
+/* The strategy of a name, or the cheapest of the model for a bucket. */
+static int choose(const mc_step_query_t *query, const char *name, row_t *row)
+{
+    const mc_simulation_t *const q = &query->simulation;
+    const uint32_t most = MOST_SEGMENTS / row->n;
+    const mc_planner_query_t wanted = {.root = q->root,
+                                       .bytes = step.bytes / row->n,
+                                       .max_segments = most < 1    ? 1
+                                                       : most > 64 ? 64
+                                                                   : most,
+                                       .most = 1};
+    mc_ranking_t ranking = {0};
+    if (name)
+        return mc_strategy_parse(name, query->what, q->mesh, &row->strategy);
+    const int status = mc_planner_rank(query->what, q->mesh, q->links, &wanted, &ranking);
+    if (!status)
+        row->strategy = ranking.list->strategy;
+    free(ranking.list);
+    return status;
+}
+
+/* The given buckets come last, so that theirs are the ends in `given`. */
+static int add_rows(const mc_step_query_t *query, const char *name)
+{
+    int status = MESHCOLL_OK;
+    for (size_t i = 0; i <= MC_COUNT(counts) && !status; i++) {
+        row_t *const row = &step.row[step.n++];
+        row->given = i == MC_COUNT(counts);
+        row->n = row->given ? step.given.n : counts[i];
+        status = choose(query, name, row);
+        if (!row->given)
+            mc_gradients_cut(&step.given, row->n, &step.cut);
+        if (!status)
+            status = simulate(query->simulation, row, row->given ? &step.given : &step.cut);
+    }
+    return status;
+}
+
+/* Output ------------------------------------------------------------------------------------------ */
+
+static int print_rows(const mc_mesh_t *mesh)
+{
+    static const char *const head[] = {"buckets",    "each",    "step",    "exposed",
+                                       "one by one", "exposed", "strategy"};
+    char number[MC_NUMBER_TEXT];
+    mc_table_t table = mc_table("rrrrrrl");
+    mc_table_add_row(&table, head);
+    for (uint32_t i = 0; i < step.n; i++) {
+        const row_t *const row = &step.row[i];
+        mc_table_add(&table, "%u", row->n);
+        mc_table_add(&table, "%s",
+                     row->given ? "as given"
+                                : mc_print_bytes(step.bytes / row->n, number, sizeof number));
+        mc_table_add_seconds(&table, row->together);
+        mc_table_add_seconds(&table, row->together - step.computed);
+        mc_table_add_seconds(&table, row->one_by_one);
+        mc_table_add_seconds(&table, row->one_by_one - step.computed);
+        mc_table_add(&table, "%s", mc_show_strategy(&row->strategy, mesh));
+    }
+    return mc_table_print(&table, 2, stdout);
+}
+
+static int print_buckets(const mc_mesh_t *mesh)
+{
+    static const char *const head[] = {"bucket", "bytes", "ready", "ends", "after"};
+    char number[MC_NUMBER_TEXT];
+    mc_table_t table = mc_table("rrrrr");
+    printf("\nthe buckets as given, %s\n\n",
+           mc_show_strategy(&step.row[step.n - 1].strategy, mesh));
+    mc_table_add_row(&table, head);
+    for (uint32_t k = 0; k < step.given.n; k++) {
+        const mc_bucket_t *const b = &step.given.bucket[k];
+        mc_table_add(&table, "%u", k);
+        mc_table_add(&table, "%s", mc_print_bytes(b->bytes, number, sizeof number));
+        mc_table_add_seconds(&table, (double)b->ready / 1e12);
+        mc_table_add_seconds(&table, (double)b->ended / 1e12);
+        mc_table_add_seconds(&table, (double)(b->ended - b->ready) / 1e12);
+    }
+    return mc_table_print(&table, 2, stdout);
+}
+
+static int print_json(const mc_mesh_t *mesh, json_t *head)
+{
+    json_t *const steps = json_array(), *const buckets = json_array();
+    for (uint32_t i = 0; i < step.n; i++) {
+        const row_t *const row = &step.row[i];
+        json_array_append_new(
+            steps, json_pack("{s:s, s:i, s:b, s:f, s:f, s:f, s:f}", "strategy",
+                             mc_show_strategy(&row->strategy, mesh), "buckets", (int)row->n,
+                             "given", row->given, "seconds", row->together, "exposed_seconds",
+                             row->together - step.computed, "one_by_one_seconds", row->one_by_one,
+                             "one_by_one_exposed_seconds", row->one_by_one - step.computed));
+    }
+    for (uint32_t k = 0; k < step.given.n; k++)
+        json_array_append_new(buckets,
+                              json_pack("{s:f, s:I, s:I}", "bytes", step.given.bucket[k].bytes,
+                                        "ready_ps", (json_int_t)step.given.bucket[k].ready,
+                                        "ended_ps", (json_int_t)step.given.bucket[k].ended));
+    json_object_set_new(head, "computed_seconds", json_real(step.computed));
+    json_object_set_new(head, "steps", steps);
+    json_object_set_new(head, "buckets", buckets);
+    return mc_json_print(head);
+}
+
+int mc_step_simulate(const mc_step_query_t *query)
+{
+    const mc_mesh_t *const mesh = query->simulation.mesh;
+    char bytes[MC_NUMBER_TEXT], time[MC_NUMBER_TEXT], title[256];
+    int status = read_file(query->path, &step.given);
+    if (status)
+        return status;
+    step.bytes = mc_gradients_bytes(&step.given);
+    step.computed = (double)step.given.bucket[step.given.n - 1].ready / 1e12;
+    if (!query->strategy)
+        status = add_rows(query, "flat-ring");
+    if (!status)
+        status = add_rows(query, query->strategy);
+    if (status || query->json)
+        return status ? status : print_json(mesh, query->json_head(step.bytes));
+    snprintf(title, sizeof title, "a training step: %s of gradients, computed in %s",
+             mc_print_bytes(step.bytes, bytes, sizeof bytes),
+             mc_print_seconds(step.computed, time, sizeof time));
+    query->print_head(title);
+    status = print_rows(mesh);
+    return status ? status : print_buckets(mesh);
+}
