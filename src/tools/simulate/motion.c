@@ -9,7 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MARGIN = MC_MOTION_MARGIN, HEAD = 108, LEFT = 250, RIGHT = 58, ROW = 22, CELLS = 128 };
+enum {
+    MARGIN = MC_MOTION_MARGIN,
+    HEAD = 66,
+    LINE = 18,
+    LEFT = 250,
+    RIGHT = 58,
+    ROW = 22,
+    CELLS = 128
+};
 /* How long the lower bound takes to play, and the longest, in seconds. */
 enum { BOUND_PLAYS = 4, MOST_PLAYS = 32 };
 
@@ -238,12 +246,31 @@ static void lay_out(mc_page_t *g)
     g->w = fmax(g->w, g->frames.level[0].w + 2 * MARGIN);
 }
 
+/* The strategy in as many lines as it takes, from y on; returns where the next line is. `out` NULL: draws nothing. */
+static double draw_strategy(const mc_page_t *g, double y, FILE *out)
+{
+    const size_t most = (size_t)((g->w - 2 * MARGIN) / MC_SVG_GLYPH);
+    const char *text = mc_show_strategy(g->m->q->strategy, g->m->q->mesh);
+    char line[512];
+    for (; *text; y += LINE) {
+        size_t n = strlen(text);
+        for (n = n > most ? most : n; n > 1 && text[n] && text[n] != ' ';)
+            n--;
+        snprintf(line, sizeof line, "%.*s", (int)n, text);
+        if (out)
+            mc_svg_text(out, MARGIN, y, "class=\"l\"", 0, line);
+        text += n + (text[n] == ' ');
+    }
+    return y;
+}
+
 static double height_of(const mc_page_t *g)
 {
     int32_t phases = 0;
     for (int32_t i = 0; i < g->m->q->strategy->n_phases; i++)
         phases += has_phase(g, i);
-    return HEAD + g->frames.level[0].h + (n_rows ? (n_rows + 1.5) * ROW : 0) + (phases + 3) * ROW;
+    return draw_strategy(g, HEAD, NULL) + 24 + g->frames.level[0].h +
+           (n_rows ? (n_rows + 1.5) * ROW : 0) + (phases + 3) * ROW;
 }
 
 static int draw(mc_page_t *g, const char *about)
@@ -263,11 +290,10 @@ static int draw(mc_page_t *g, const char *about)
     text = mc_text(title, sizeof title);
     mc_text_add(&text, "%s of %s on %s", mc_moves[q->strategy->collective].name,
                 mc_print_bytes(q->bytes, number, sizeof number), mc_mesh_text(q->mesh, mesh));
-    mc_svg_text(g->out, MARGIN, 42, "class=\"t\"", 0, title);
-    mc_svg_text(g->out, MARGIN, 66, "class=\"l\"", g->w - 2 * MARGIN,
-                mc_show_strategy(q->strategy, q->mesh));
-    mc_svg_text(g->out, MARGIN, 87, "class=\"s\"", g->w - 2 * MARGIN, about);
-    g->top = HEAD;
+    mc_svg_text(g->out, MARGIN, 42, "class=\"t\"", (g->w - 2 * MARGIN) / 2, title);
+    g->top = draw_strategy(g, HEAD, g->out);
+    mc_svg_text(g->out, MARGIN, g->top + 3, "class=\"s\"", g->w - 2 * MARGIN, about);
+    g->top += 24;
     const int status = mc_motion_moves(q->mesh) ? mc_motion_draw_mesh(g) : MESHCOLL_OK;
     g->top += g->frames.level[0].h;
     draw_rows(g);
