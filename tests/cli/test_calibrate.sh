@@ -73,10 +73,12 @@ created -u HOME XDG_CACHE_HOME=
 # A time that is too short, three times: the next job does without, one that is told for how long does not.
 rm -rf "$XDG_CACHE_HOME"
 for n in 1 2 3; do
-    created MESHCOLL_CALIBRATE=0.0000001
+    created MESHCOLL_CALIBRATE=0.0000001 MESHCOLL_LOG=info
+    grep -q "links are not calibrated: 0 ms did not suffice for gpu; MESHCOLL_CALIBRATE says" "$scratch/err" ||
+        fail "try $n says nothing: $(cat "$scratch/err")"
     [ "$(sed -n 3p "$(kept)" | tr -cd '?' | wc -c)" -eq $n ] || fail "try $n: $(cat "$(kept)")"
 done
-(unset MESHCOLL_CALIBRATE && created && [ "$links" = "the preset generic, which is the default" ]) ||
+(unset MESHCOLL_CALIBRATE && created MESHCOLL_LOG=info && grep -q "not calibrated: 3 jobs had too little time" "$scratch/err" && [ "$links" = "the preset generic, which is the default" ]) ||
     fail "three jobs had too little time, and another one measured"
 created
 [[ $links == *calibrated* ]] || fail "told for how long: $links"
