@@ -38,6 +38,13 @@ run 0 simulate allreduce --mesh box=4,gpu=4 --links "lab,box=gap:0us" --bytes 4M
     --svg "$scratch/many.svg" --trace "$scratch/trace.json"
 moving "$scratch/many.svg" "$scratch/trace.json"
 
+# Ranks in other places, boxes of unequal sizes; a rank alone.
+run 0 simulate allreduce --mesh box=3+2+4 --bytes 1M --order 8,7,6,5,4,3,2,1,0 --svg "$scratch/order.svg" \
+    --trace "$scratch/trace.json"
+moving "$scratch/order.svg" "$scratch/trace.json"
+run 0 simulate bcast --mesh gpu=1 --bytes 1M --svg "$scratch/alone.svg"
+python3 -c 'import sys, xml.etree.ElementTree as t; t.parse(sys.argv[1])' "$scratch/alone.svg" || fail "one rank alone"
+
 # More ranks than a page shows: the links' loads, no motion.
 run 0 simulate allreduce --mesh box=128,gpu=8 --links dgx-h100 --bytes 64M --network "tree=16:8:50GB/s/8:4:50GB/s;ecmp" \
     --svg "$scratch/large.svg"

@@ -269,7 +269,8 @@ static void draw_dots(const map_t *g)
 {
     mc_sent_t *const sent = g->page->m->sent;
     const uint32_t n = g->page->m->n_sent;
-    qsort(sent, n, sizeof *sent, by_way);
+    if (n > 0)
+        qsort(sent, n, sizeof *sent, by_way);
     for (uint32_t i = 0, end; i < n && n <= MC_MOTION_MESSAGES; i = end) {
         for (end = i; end < n && sent[end].phase == sent[i].phase &&
                       sent[end].from == sent[i].from && sent[end].to == sent[i].to;)
