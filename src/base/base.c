@@ -215,14 +215,27 @@ int mc_parse_bytes(const char *text, uint64_t *bytes)
     return MESHCOLL_OK;
 }
 
+static double scaled(double bytes, double step, size_t *unit)
+{
+    for (*unit = 0; bytes >= step && *unit + 1 < MC_DECIMAL_UNITS; (*unit)++)
+        bytes /= step;
+    return bytes;
+}
+
 const char *mc_print_bytes(double bytes, char *buffer, size_t capacity)
 {
-    static const char *const unit[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
-    size_t u = 0;
-    while (bytes >= 1024 && u + 1 < MC_COUNT(unit)) {
-        bytes /= 1024;
-        u++;
+    static const char *const binary[] = {"B", "KiB", "MiB", "GiB", "TiB"}, *const decimal[] = {
+                                                                               "B", "kB", "MB",
+                                                                               "GB", "TB"};
+    size_t unit;
+    double number = scaled(bytes, 1024, &unit);
+    const char *const *name = binary;
+    const double exact = number < 10 ? 1000 : number < 100 ? 100 : 10;
+    /* what was written as 8MB is shown so */
+    if (fmod(number * exact, 1) != 0 && fmod(bytes, 1000) == 0) {
+        number = scaled(bytes, 1000, &unit);
+        name = decimal;
     }
-    mc_number_print(buffer, capacity, "%.4g %s", bytes, unit[u]);
+    mc_number_print(buffer, capacity, "%.4g %s", number, name[unit]);
     return buffer;
 }

@@ -73,7 +73,7 @@ extern const mc_unit_t mc_byte_units[MC_BYTE_UNITS];
 /* Reads "64M" as bytes: a decimal number with K, M, G or T (powers of 1024), one of the units above, or none.
  * ERR_PARSE otherwise, and where they are no whole number. */
 int mc_parse_bytes(const char *text, uint64_t *bytes);
-/* Writes "64 MiB", "1.5 KiB" or "12 B" to `buffer` and returns `buffer`. */
+/* Writes "64 MiB", "1.5 KiB", "12 B" or, of a multiple of 1000, "8 MB" to `buffer` and returns `buffer`. */
 const char *mc_print_bytes(double bytes, char *buffer, size_t capacity);
 
 #endif

@@ -37,14 +37,40 @@ void mc_table_add_row(mc_table_t *table, const char *const *text)
         mc_table_add(table, "%s", text[c]);
 }
 
-/* The number of characters of a UTF-8 text. */
-static int text_width(const char *text)
+/* The number of characters of UTF-8 text. */
+static int width_to(const char *text, const char *end)
 {
     int width = 0;
-    for (; *text; text++)
+    for (; text < end; text++)
         width +=
             ((unsigned char)*text & 0xc0) != 0x80; /* skip the continuation bytes of a character */
     return width;
+}
+
+static int text_width(const char *text)
+{
+    return width_to(text, text + strlen(text));
+}
+
+int mc_print_words(const char *text, int at, int indent, FILE *out)
+{
+    bool first = true;
+    while (*text) {
+        const char *const end = text + strcspn(text, " ");
+        const int width = width_to(text, end);
+        if (!first && at + 1 + width > MC_PAGE) {
+            fprintf(out, "\n%*s", indent, "");
+            at = indent;
+        } else if (!first) {
+            fputc(' ', out);
+            at++;
+        }
+        fwrite(text, 1, (size_t)(end - text), out);
+        at += width;
+        first = false;
+        text = end + strspn(end, " ");
+    }
+    return at;
 }
 
 static int width_of(const mc_table_t *table, uint32_t column)
@@ -61,13 +87,20 @@ static int width_of(const mc_table_t *table, uint32_t column)
 static void print_row(const mc_table_t *table, uint32_t first, const int *width, int indent,
                       FILE *out)
 {
-    int due = indent;
+    int due = indent, at = 0;
     for (uint32_t c = 0; c < table->columns && first + c < table->n_cells; c++) {
         const char *const text = table->cell[first + c];
         const int gap = width[c] - text_width(text);
         const bool right = table->align[c] == 'r';
-        if (*text)
-            fprintf(out, "%*s%s", due + (right ? gap : 0), "", text);
+        if (*text) {
+            fprintf(out, "%*s", due + (right ? gap : 0), "");
+            at += due + (right ? gap : 0);
+            if (table->breaks && c + 1 == table->columns)
+                mc_print_words(text, at, at, out);
+            else
+                fputs(text, out);
+            at += text_width(text);
+        }
         due = (*text ? (right ? 0 : gap) : due + width[c]) + 2;
     }
     fputc('\n', out);

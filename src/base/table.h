@@ -12,7 +12,11 @@ typedef struct {
     char **cell;
     uint32_t n_cells, capacity;
     bool failed; /* out of memory: later calls do nothing, and mc_table_print reports it */
+    bool
+        breaks; /* the last column continues below itself where a line would have over MC_PAGE columns */
 } mc_table_t;
+
+enum { MC_PAGE = 80 };
 
 mc_table_t mc_table(const char *align);
 /* Appends the next cell, row by row. */
@@ -24,6 +28,9 @@ void mc_table_add_seconds(mc_table_t *table, double seconds);
 void mc_table_add_rate(mc_table_t *table, double seconds);
 /* Prints the table with `indent` spaces before each row, and frees it. */
 int mc_table_print(mc_table_t *table, int indent, FILE *out);
+/* Prints words from column `at` on; further lines begin at column `indent`. The last ends there, without a newline.
+ * Returns the column after the last word. */
+int mc_print_words(const char *text, int at, int indent, FILE *out);
 
 /* Writes "1.23 us" to `buffer` and returns `buffer`. */
 const char *mc_print_seconds(double seconds, char *buffer, size_t capacity);

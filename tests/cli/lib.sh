@@ -35,9 +35,9 @@ squeezed() {
     tr -s ' ' <<<"$1" | sed 's/ $//; s/^ //'
 }
 
-# has TEXT: $out has it, spaces squeezed.
+# has TEXT: $out has it, spaces squeezed, on one line or broken between words.
 has() {
-    [[ $(squeezed "$out") == *"$1"* ]] || fail "expected '$1' in:"$'\n'"$out"
+    [[ $(squeezed "$out") == *"$1"* || $(tr -s ' \n' ' ' <<<"$out") == *"$1"* ]] || fail "expected '$1' in:"$'\n'"$out"
 }
 
 # query EXPRESSION: the Python expression on the JSON j in $out.

@@ -14,10 +14,11 @@ has "all phases"
 
 # Option 2 costs (log c + log r + c-1) α and [2(c-1)/c + log r / c] nβ.
 run 0 plan bcast "${mesh[@]}" --bytes 1M --strategy option2
-has "scatter:mst(box) 3α + 7/8 nβ -"
-has "bcast:mst(gpu) - 3α + 3/8 nβ"
-has "allgather:ring(box) 7α + 7/8 nβ -"
-has "all phases 10α + 7/4 nβ 3α + 3/8 nβ"
+has "scatter:mst(box) box 3α + 7/8 nβ"
+has "bcast:mst(gpu) gpu 3α + 3/8 nβ"
+has "allgather:ring(box) box 7α + 7/8 nβ"
+has "all phases box 10α + 7/4 nβ"
+has "gpu 3α + 3/8 nβ"
 run 0 plan bcast "${mesh[@]}" --bytes 1000000 --strategy option2 --json
 gives 'round(j["strategies"][0]["seconds"] * 1e9)' $((13 * 1000 + 2125000))
 gives 'j["strategies"][0]["phases"][0]["terms"][0]' "{'dim': 'box', 'alpha': '3', 'row': '0', 'beta': '7/8', 'gamma': '0', 'messages': 7, 'volume': '3/2'}"
@@ -27,7 +28,8 @@ gives 'j["lower_bound_seconds"] <= j["best_seconds"] <= j["strategies"][0]["seco
 two_shots=(plan allreduce --mesh gpu=8 --bytes 512K
     --strategy "reduce_scatter:fullmesh(gpu) allgather:fullmesh(gpu)")
 run 0 "${two_shots[@]}" --links nvlink4
-has "gpu 1.90 us 600 ns 370 GB/s 1111 GB/s 4.50 us one for every rank the receivers copy"
+has "gpu 1.90 us 600 ns 370 GB/s 1111 GB/s 4.50 us 1 a rank"
+has "gpu: the receivers copy"
 has "besides its phases a call takes 4.50 us, which the time above contains"
 run 0 "${two_shots[@]}" --links nvlink4 --json
 with=$(query 'round(j["strategies"][0]["seconds"] * 1e9)')
@@ -37,7 +39,7 @@ gives 'round(j["strategies"][0]["seconds"] * 1e9)' $((with - 4500))
 
 # A strategy that reduces says what summing costs.
 run 0 plan allreduce "${mesh[@]}" --bytes 1M --strategy flat-ring
-has "reduce_scatter:ring(box*gpu) 63α + 63/64 nβ + 63/64 nγ"
+has "reduce_scatter:ring(box*gpu) box 63α + 63/64 nβ + 63/64 nγ"
 
 # Segments: the fill, then one after the other.
 run 0 plan bcast --mesh x=4 --links uniform --bytes 4M --strategy "bcast:chain(x) segments=4"
@@ -47,8 +49,8 @@ has "then 3 more segments"
 # The interval is what the phases above keep the busiest links for: on box 103 and 99.7 us.
 run 0 plan allreduce --mesh box=16,gpu=8 --links dgx-h100 --bytes 256M --strategy "reduce_scatter:halving(gpu) \
 reduce_scatter:halving(box) allgather:doubling(box) allgather:doubling(gpu) segments=8"
-has "reduce_scatter:halving(box) 4α + 15/128 nβ + 15/128 nγ - 103 us"
-has "allgather:doubling(box) 4α + 15/128 nβ - 99.7 us"
+has "reduce_scatter:halving(box) box 4α + 15/128 nβ + 15/128 nγ 103 us"
+has "allgather:doubling(box) box 4α + 15/128 nβ 99.7 us"
 has "then 7 more segments, one every 203 us, the time each occupies the links of box: 1.82 ms in all"
 # Ranks that share cores do the wire's work too: both times add up.
 run 0 plan bcast --mesh x=2 --bytes 4M --links "x=alpha:1us;gap:500ns;beta:1GB/s;cpu:1us" --strategy "bcast:chain(x) segments=4"
@@ -78,12 +80,18 @@ seen, want = set(), []
 for place, one in enumerate(plan["strategies"], 1):
     shape = re.sub(r" segments=\d+", "", re.sub(r":[a-z]+\(", "(", one["strategy"]))
     if shape not in seen:
-        want.append((place, one["strategy"]))
         seen.add(shape)
-got = [(int(m[1]), m[2]) for m in re.finditer(r"^ +(\d+) +\S+ \S+ +\S+ +\S+ +(.*)$", text, re.M)]
-assert got == want[:len(got)] and len(got) == 10, (got, want[:10])
+        if want and "%.3g" % want[-1][3] == "%.3g" % one["seconds"]:
+            want[-1][2] += 1
+        else:
+            want.append([place, one["strategy"], 0, one["seconds"]])
+rows = re.sub(r"\n {20,}", " ", text)  # a strategy may go on in the next line
+got = [[int(m[1]), m[2], int(m[4] or 0)] for m in
+       re.finditer(r"^ +(\d+) +\S+ \S+ +\S+ +\S+ +(.*?)( \((\d+) others? tied\))?$", rows, re.M)]
+assert got == [row[:3] for row in want[:10]], (got, want[:10])
+assert any(row[2] for row in got), got
 close = sum(one["times_best"] <= 1.02 for one in plan["strategies"])
-shown = sum(plan["strategies"][place - 1]["times_best"] <= 1.02 for place, _ in got)
+shown = sum(plan["strategies"][place - 1]["times_best"] <= 1.02 for place, _, _ in got)
 assert close == plan["within_2_percent"]
 assert f"\n{close - shown} other strategies are within 2 %" in text, (close, shown)
 priced = {re.sub(r" segments=\d+", "", one["strategy"]): one for one in plan["strategies"]}
@@ -97,7 +105,9 @@ PYTHON
 }
 run 0 plan bcast --mesh box=8,gpu=8 --bytes 64M --json --top 100000
 cp "$scratch/out" "$scratch/all.json"
-run 0 plan bcast --mesh box=8,gpu=8 --bytes 64M
+run 0 plan bcast --mesh box=8,gpu=8 --bytes 64M --top 10
+[[ $out == "The fastest is scatter:star(gpu) bcast:chain(box) allgather:doubling(gpu)"$'\n'"segments=128: 24.5 ms, 14 % above what the network allows."* ]] ||
+    fail "it does not begin with the answer: $out"
 cp "$scratch/out" "$scratch/shapes"
 shapes || fail "strange shapes in:"$'\n'"$out"
 run 0 plan bcast --mesh box=8,gpu=8 --bytes 64M --all --top 4
@@ -107,7 +117,7 @@ run 0 plan allreduce --mesh rack=2,box=4,gpu=8 --bytes 4M
 has "no other is among the 40 cheapest"
 has "at least 3"
 run 0 plan allreduce --mesh rack=2,box=4,gpu=8 --bytes 4M --json
-gives 'len(j["strategies"]), j["within_2_percent"]' "(10, None)"
+gives 'len(j["strategies"]), j["within_2_percent"]' "(3, None)"
 
 # In more dimensions the search is a beam, which may leave something out.
 run 0 plan allreduce --mesh a=4,b=2,c=3,d=5 --links uniform --bytes 1M
@@ -126,8 +136,8 @@ refused "--in-order is for what reduces" plan bcast --mesh box=4,gpu=4 --bytes 1
 
 # Where options cross: option 1 has 6α + 6nβ, 2 has 13α + 17/8 nβ, 3 has 20α + 63/32 nβ.
 run 0 plan bcast "${mesh[@]}" --sweep 1K..64M
-has "option1 and option2 cross at 1.764 KiB (1806 bytes): option1 is cheaper below, option2 above"
-has "option2 and option3 cross at 43.75 KiB (44800 bytes): option2 is cheaper below, option3 above"
+has "option1 is cheaper than option2 below 1.764 KiB (1806 bytes)"
+has "option2 is cheaper than option3 below 43.75 KiB (44800 bytes)"
 has "1 KiB"
 has "scatter:mst(box) bcast:mst(gpu) allgather:doubling(box)"
 run 0 plan bcast "${mesh[@]}" --sweep 1K..64M --json
@@ -156,8 +166,8 @@ gives '1 < j["best_seconds"] / j["lower_bound_seconds"] < 1.06' True
 # Two sides: half of the vector each, in half the time of the flat ring where links are alike.
 run 0 plan allreduce --mesh x=4,y=4 --links uniform --bytes 64M --strategy torus
 has "n = 32 MiB, the bytes of one segment"
-has "A reduce_scatter:ring(y) - 3α + 3/4 nβ + 3/4 nγ"
-has "B all phases 6α + 3/2 nβ + 3/4 nγ 6α + 3/8 nβ + 3/16 nγ"
+has "A reduce_scatter:ring(y) y 3α + 3/4 nβ + 3/4 nγ"
+has "B all phases x 6α + 3/2 nβ + 3/4 nγ 66.1 ms y 6α + 3/8 nβ + 3/16 nγ"
 has "a segment of each side, side by side: 66.1 ms"
 run 0 plan allreduce --mesh x=8,y=8 --links uniform --bytes 64M --json
 gives '" | " in j["strategies"][0]["strategy"]' True
@@ -237,4 +247,20 @@ has "bcast of 1 KiB on x=4"
 run 0 plan all-to-all --mesh x=4 --bytes 1K
 has "alltoall of 1 KiB on x=4"
 run 0 plan reduce-scatter --mesh box=2,gpu=3 --bytes 1K --phases
+
+# A size is shown as it is given.
+run 0 plan bcast --mesh 4x4 --bytes 8MB
+has "bcast of 8 MB on box=4,gpu=4"
+
+# A page has 80 columns.
+fits() {
+    run 0 plan "$@"
+    local wide
+    wide=$(python3 -c 'import sys; [print(line) for line in sys.stdin.read().splitlines() if len(line) > 80]' <<<"$out")
+    [ -z "$wide" ] || fail "plan $*: over 80 columns: $wide"
+}
+fits allreduce --mesh rack=2,box=4,gpu=8 --bytes 1M --links dgx-h100 --phases
+fits bcast --mesh box=8,gpu=8 --links uniform --sweep 1K..64M
+fits allreduce --mesh x=4,y=4 --links uniform --bytes 64M --strategy torus
+fits bcast --mesh 4x4 --links lab --bytes 8M --simulate 3 --network tree=4:1:25Gbit/s
 finish

@@ -32,12 +32,12 @@ run 0 topo --mesh box=100,gpu=2
 has "… and 36 more rows"
 # What few links have gets a column only where one has it.
 run 0 topo --mesh box=2 --links "box=alpha:7us;beta:1GB/s"
-has "link α, a message 1/β, bandwidth 1/γ, summing ports"
-has "7.00 us 1 GB/s - 1 for each box"
+has "link α, a message 1/β, bandwidth 1/γ, sums ports"
+has "7.00 us 1 GB/s - 1 a box"
 run 0 topo --mesh box=2,gpu=4 --links "box=alpha:9us;gap:2us;beta:1GB/s;burst:64KiB;window:1MiB,gpu=alpha:1us;cpu:3us;\
 beta:2GB/s;ports:4"
-has "g, in a row 1/β, bandwidth 1/γ, summing ports window burst cpu, of all"
-has "2.00 us 1 GB/s - 1 for each box 1 MiB 64 KiB 0 s"
+has "g, in a row 1/β, bandwidth 1/γ, sums ports window burst cpu, of all"
+has "2.00 us 1 GB/s - 1 a box 1 MiB 64 KiB 0 s"
 run 0 topo --mesh gpu=4 --links "shm,measured=1KiB/1MiB;bcast bcast:star(gpu) 1us/90us"
 has "measured 1 KiB 1 MiB"
 has "bcast:star(gpu) 1.00 us 90.0 us"

@@ -120,4 +120,13 @@ has "rank 0 a0 b0 c0 d0 a0,b0 a1,b1 c0 c1 a0 a1 a2,b2 c1 a0 a1 a2 c1"
 has "step 0 1>0: a..d"
 has "step 1 0>2: c..d 2>0: a..b"
 has "step 2 0>1: a..d"
+
+# best: what plan puts first, in as few segments as it has.
+run 0 plan bcast --mesh box=4,gpu=2 --bytes 8M --links lab --top 1 --json
+best=$(query 'j["strategies"][0]["strategy"].split(" segments")[0]')
+[ -n "$best" ] || fail "no best strategy"
+run 0 trace bcast --mesh box=4,gpu=2 --strategy best --bytes 8M --links lab
+has "bcast on box=4,gpu=2, root 0: $best"
+run 0 trace bcast --mesh box=4,gpu=2 --strategy best --bytes 8 --links lab
+[[ $out != *": $best"* ]] || fail "8 bytes take the way of 8 MiB: $out"
 finish

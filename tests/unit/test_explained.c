@@ -251,7 +251,7 @@ Test(explained, report_tells_what_is_next_to_as_good)
 
 Test(explained, report_tells_what_each_call_takes)
 {
-    static const char *const parts[] = {"summing", "a call", "7.00 us", "the whole call"};
+    static const char *const parts[] = {"sums", "a call", "7.00 us", "the whole call"};
     static const char *const row[] = {"phase", "of each call", "7.00 us", "the whole call"};
     meshcoll_t *rank[RANKS];
     char *text;
@@ -280,7 +280,7 @@ Test(explained, report_says_what_was_asked)
     static int32_t turned[RANKS] = {3, 2, 1, 0};
     static const char *const seen[] = {"as rank 2 saw it"};
     static const char *const blocks[] = {"allgather of 40 B: 1 run"};
-    static const char *const in_order[] = {"allreduce of 15.62 KiB: 1 run", "chosen by the planner",
+    static const char *const in_order[] = {"allreduce of 16 kB: 1 run", "chosen by the planner",
                                            "next best: ", " predicted, "};
     static const char *const rooted[] = {"bcast of 24 B, root 3: 1 run"};
     meshcoll_t *rank[RANKS];

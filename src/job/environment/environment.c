@@ -103,7 +103,7 @@ static int set_host(const char *host, mc_environment_t *env)
     const bool bracketed = n > 2 && host[0] == '[' && host[n - 1] == ']';
     if (n >= MC_ENVIRONMENT_HOST)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                       "meshcoll_create_env: the master's address is longer than %d characters",
+                       "the master's address is longer than %d characters",
                        MC_ENVIRONMENT_HOST - 1);
     snprintf(env->host, sizeof env->host, "%.*s", (int)(bracketed ? n - 2 : n), host + bracketed);
     return MESHCOLL_OK;
@@ -121,7 +121,7 @@ static int find_host(mc_launcher_id_t launcher, mc_environment_t *env)
     if (derive_host(launcher, env->host))
         return MESHCOLL_OK;
     return mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                   "meshcoll_create_env: %s and %s are set, but not where rank 0 listens: set "
+                   "%s and %s are set, but not where rank 0 listens: set "
                    "MASTER_ADDR (or MESHCOLL_MASTER_ADDR) on all ranks",
                    mc_launchers[launcher].rank, mc_launchers[launcher].size);
 }
@@ -145,7 +145,7 @@ static int find_ports(mc_launcher_id_t launcher, mc_environment_t *env)
     int status = MESHCOLL_OK;
     mc_ports_t pinned;
     if (mc_ports_read(&pinned))
-        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_create_env: %s", meshcoll_last_error());
+        return MESHCOLL_ERR_INVALID_ARG;
     if (mc_variable("MESHCOLL_MASTER_PORT")) {
         status = mc_variable_number("MESHCOLL_MASTER_PORT", 1, PORT_MOST, &port);
         env->port = (uint16_t)port;
@@ -159,9 +159,9 @@ static int find_ports(mc_launcher_id_t launcher, mc_environment_t *env)
         env->port = (uint16_t)port;
         env->n_ports = MC_ENVIRONMENT_PORTS;
     } else if (!derive_ports(launcher, env)) {
-        status = mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                         "meshcoll_create_env: which port does rank 0 listen on? Set MASTER_PORT, "
-                         "or MESHCOLL_MASTER_PORT, on all ranks");
+        status =
+            mc_fail(MESHCOLL_ERR_INVALID_ARG, "which port does rank 0 listen on? Set MASTER_PORT, "
+                                              "or MESHCOLL_MASTER_PORT, on all ranks");
     }
     return status;
 }
@@ -170,8 +170,7 @@ static int find_ports(mc_launcher_id_t launcher, mc_environment_t *env)
 
 static int fail_secret(const char *path, const char *why)
 {
-    return mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_create_env: MESHCOLL_SECRET_FILE %s %s",
-                   path, why);
+    return mc_fail(MESHCOLL_ERR_INVALID_ARG, "MESHCOLL_SECRET_FILE %s %s", path, why);
 }
 
 static int take_secret(const char *secret, size_t bytes, mc_self_t *self)
@@ -210,13 +209,12 @@ static int find_secret(mc_self_t *self)
     const char *const secret = mc_variable("MESHCOLL_SECRET");
     const char *const path = mc_variable("MESHCOLL_SECRET_FILE");
     if (secret && path)
-        return mc_fail(
-            MESHCOLL_ERR_INVALID_ARG,
-            "meshcoll_create_env: MESHCOLL_SECRET and MESHCOLL_SECRET_FILE are both set; "
-            "expected one of them");
-    if (secret && strlen(secret) > SECRET_MOST)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                       "meshcoll_create_env: MESHCOLL_SECRET is longer than %d bytes", SECRET_MOST);
+                       "MESHCOLL_SECRET and MESHCOLL_SECRET_FILE are both set; "
+                       "expected one of them");
+    if (secret && strlen(secret) > SECRET_MOST)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "MESHCOLL_SECRET is longer than %d bytes",
+                       SECRET_MOST);
     if (!path)
         return take_secret(secret, secret ? strlen(secret) : 0, self);
     const int fd = mc_descriptor(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK));

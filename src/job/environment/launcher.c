@@ -27,9 +27,8 @@ int mc_variable_number(const char *name, long least, long most, long *number)
     errno = 0;
     const long n = text ? strtol(text, &end, 10) : 0;
     if (!text || end == text || *end || errno || n < least || n > most)
-        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                       "meshcoll_create_env: %s is a number from %ld to %ld; got '%s'", name, least,
-                       most, text ? text : "nothing");
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "%s is a number from %ld to %ld; got '%s'", name,
+                       least, most, text ? text : "nothing");
     *number = n;
     return MESHCOLL_OK;
 }
@@ -56,8 +55,7 @@ static int read_claim(mc_launcher_id_t which, claim_t *claim)
     if (!claim->told)
         return MESHCOLL_OK;
     if (!has_rank || !has_size)
-        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                       "meshcoll_create_env: %s is set, but %s is not: set both, or neither",
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "%s is set, but %s is not: set both, or neither",
                        has_rank ? l->rank : l->size, has_rank ? l->size : l->rank);
     const int status = mc_variable_number(l->size, 1, MOST_RANKS, &claim->size);
     return status ? status : mc_variable_number(l->rank, 0, claim->size - 1, &claim->rank);
@@ -85,7 +83,7 @@ static int check_others(mc_launcher_id_t inner, const claim_t *claims)
             continue;
         return mc_fail(
             MESHCOLL_ERR_INVALID_ARG,
-            "meshcoll_create_env: two launchers disagree: rank %ld of %ld by %s and %s, "
+            "two launchers disagree: rank %ld of %ld by %s and %s, "
             "rank %ld of %ld by %s and %s; set MESHCOLL_LAUNCHER=%s or %s, or unset what "
             "does not hold",
             mine->rank, mine->size, a->rank, a->size, its->rank, its->size, b->rank, b->size,
@@ -102,15 +100,14 @@ static int find_named(const char *name, mc_launcher_id_t *found, claim_t *claims
         i++;
     if (i == MC_LAUNCHERS)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                       "meshcoll_create_env: MESHCOLL_LAUNCHER is torchrun, openmpi, pmi or slurm; "
+                       "MESHCOLL_LAUNCHER is torchrun, openmpi, pmi or slurm; "
                        "got '%s'",
                        name);
     const int status = read_claim(i, &claims[i]);
     if (!status && !claims[i].told)
-        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                       "meshcoll_create_env: MESHCOLL_LAUNCHER is %s, but %s and %s%s are not set",
-                       name, mc_launchers[i].rank, mc_launchers[i].size,
-                       i == MC_SLURM ? " of a step" : "");
+        return mc_fail(
+            MESHCOLL_ERR_INVALID_ARG, "MESHCOLL_LAUNCHER is %s, but %s and %s%s are not set", name,
+            mc_launchers[i].rank, mc_launchers[i].size, i == MC_SLURM ? " of a step" : "");
     *found = i;
     return status;
 }

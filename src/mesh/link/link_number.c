@@ -204,7 +204,7 @@ const mc_link_field_t mc_link_fields[MC_LINK_FIELDS] = {
     LINK(alpha, "α, a message", mc_link_times),
     LINK(gap, "g, in a row", mc_link_times),
     LINK(beta, "1/β, bandwidth", mc_link_costs),
-    LINK(gamma, "1/γ, summing", mc_link_costs),
+    LINK(gamma, "1/γ, sums", mc_link_costs),
     LINK(call, "a call", mc_link_times),
     CORRECTION(window, "window", mc_link_sizes),
     CORRECTION(burst, "burst", mc_link_sizes),

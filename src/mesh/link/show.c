@@ -6,8 +6,7 @@
 
 const char *mc_ports_print(int32_t ports, char buffer[MC_PORTS_TEXT])
 {
-    snprintf(buffer, MC_PORTS_TEXT,
-             ports == MC_PORTS_ALL ? "one for every rank" : "%d for each box", ports);
+    snprintf(buffer, MC_PORTS_TEXT, ports == MC_PORTS_ALL ? "1 a rank" : "%d a box", ports);
     return buffer;
 }
 
@@ -42,15 +41,22 @@ static void add_fields(mc_table_t *table, const mc_links_t *links, int32_t d, bo
 static void add_line(mc_table_t *table, const mc_mesh_t *mesh, const mc_links_t *links, int32_t d)
 {
     char number[MC_PORTS_TEXT];
-    const int32_t wire = d < 0 ? d : mc_links_wire(links, d);
-    const bool pulled = d >= 0 && links->dim[d].pulled, shares = wire != d;
     mc_table_add(table, "%s", d < 0 ? "link" : mesh->dim[d].name);
     add_fields(table, links, d, false);
     mc_table_add(table, "%s", d < 0 ? "ports" : mc_ports_print(links->dim[d].ports, number));
     add_fields(table, links, d, true);
-    mc_table_add(table, "%s%s%s%s", pulled ? "the receivers copy" : "",
-                 pulled && shares ? ", " : "", shares ? "by the wire of " : "",
-                 shares ? mesh->dim[wire].name : "");
+}
+
+static void print_remarks(const mc_mesh_t *mesh, const mc_links_t *links, FILE *out)
+{
+    for (int32_t d = 0; d < mesh->ndims; d++) {
+        const int32_t wire = mc_links_wire(links, d);
+        const bool pulled = links->dim[d].pulled, shares = wire != d;
+        if (pulled || shares)
+            fprintf(out, "  %s: %s%s%s%s\n", mesh->dim[d].name, pulled ? "the receivers copy" : "",
+                    pulled && shares ? ", " : "", shares ? "by the wire of " : "",
+                    shares ? mesh->dim[wire].name : "");
+    }
 }
 
 int mc_links_show(const mc_mesh_t *mesh, const mc_links_t *links, FILE *out)
@@ -65,11 +71,12 @@ int mc_links_show(const mc_mesh_t *mesh, const mc_links_t *links, FILE *out)
         if (is_shown(field, links))
             mc_text_add(&columns, "r");
     }
-    mc_text_add(&columns, "l");
     mc_table_t table = mc_table(align);
     for (int32_t d = -1; d < mesh->ndims; d++)
         add_line(&table, mesh, links, d);
-    return mc_table_print(&table, 2, out);
+    const int status = mc_table_print(&table, 2, out);
+    print_remarks(mesh, links, out);
+    return status;
 }
 
 int mc_measured_show(const mc_measured_t *measured, FILE *out)

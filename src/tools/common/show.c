@@ -1,8 +1,21 @@
 #include "tools/common/show.h"
 
+#include "base/number.h"
 #include "mesh/link/show.h"
 
 #include <inttypes.h>
+
+void mc_show_sentence(int indent, const char *format, ...)
+{
+    char sentence[MC_STRATEGY_TEXT + 512];
+    va_list args;
+    va_start(args, format);
+    mc_number_vprint(sentence, sizeof sentence, format, args);
+    va_end(args);
+    printf("%*s", indent, "");
+    mc_print_words(sentence, indent, indent, stdout);
+    putchar('\n');
+}
 
 const char *mc_show_strategy(const mc_strategy_t *strategy, const mc_mesh_t *mesh)
 {

@@ -9,6 +9,9 @@
 
 enum { MC_NUMBER_TEXT = 64, MC_TERM_TEXT = 128 };
 
+/* A sentence, its words on lines of MC_PAGE columns that begin at column `indent`. */
+void mc_show_sentence(int indent, const char *format, ...) MC_PRINTF(2, 3);
+
 /* The text of a strategy, or of one of its phases: until the next of these calls. */
 const char *mc_show_strategy(const mc_strategy_t *strategy, const mc_mesh_t *mesh);
 const char *mc_show_phase(const mc_strategy_t *strategy, const mc_mesh_t *mesh, int32_t phase);

@@ -51,8 +51,10 @@ int mc_plan_set_links(mc_plan_request_t *request, const char *text);
 int mc_plan_check(const mc_plan_request_t *request, const mc_strategy_t *strategy);
 
 /* Strategies with the same phases in the same order, whatever their algorithms, have one shape. The indices of the
- * cheapest of each shape, `most` at most; how many. `ranked` is ascending. */
-uint32_t mc_plan_shapes(const mc_ranked_t *ranked, uint32_t n, uint32_t most, uint32_t *at);
+ * cheapest of each shape, but one for shapes whose times print alike, `most` at most, and how many more are tied with
+ * each; both arrays have room for `n`. Returns how many. `ranked` is ascending. */
+uint32_t mc_plan_shapes(const mc_ranked_t *ranked, uint32_t n, uint32_t most, uint32_t *at,
+                        uint32_t *tied);
 
 /* The i-th named strategy, with the number of segments in which it takes least; false: it is another collective's, the
  * mesh has it not, or the request does not allow it. */

@@ -33,7 +33,7 @@ static const char examples[] =
 static struct {
     const char *collective, *mesh, *bytes, *links, *root, *strategy, *sweep, *scale, *order;
     mc_plan_request_t request;
-} given = {.request = {.top = 10, .max_segments = MC_MAX_SEGMENTS}};
+} given = {.request = {.top = 3, .max_segments = MC_MAX_SEGMENTS}};
 
 /* "1K..64M" */
 static int read_sweep(const char *text, uint64_t *from, uint64_t *to)
@@ -143,8 +143,7 @@ static const mc_option_t options[] = {
     MC_OPTION_TEXT("links", "LINKS", "a preset or links by hand; see meshcoll list links",
                    &given.links),
     MC_OPTION_TEXT("root", "RANK", "root of bcast, reduce, scatter, gather: 0", &given.root),
-    MC_OPTION_NUMBER("top", "N", "how many strategies are shown: 10", &given.request.top, 1,
-                     100000),
+    MC_OPTION_NUMBER("top", "N", "how many strategies are shown: 3", &given.request.top, 1, 100000),
     MC_OPTION_FLAG("all",
                    "the cheapest strategies, not only the cheapest with each order of phases",
                    &given.request.all),

@@ -10,6 +10,8 @@ typedef struct {
     const mc_plan_request_t *request;
     mc_ranking_t all;
     const uint32_t *listed; /* indices of those that are shown, ascending */
+    const uint32_t
+        *tied; /* of each: orders of phases that print the same time; NULL: not counted */
     uint32_t n_listed;
     double best, bound; /* seconds */
 } ranking_t;
@@ -48,15 +50,29 @@ static mc_phase_cost_t side_cost(const ranking_t *k, const mc_strategy_t *s, int
     return sum;
 }
 
+/* A row for the links of each dimension that `what` uses; the time on the first. */
 static void add_cost(mc_table_t *table, const ranking_t *k, const mc_strategy_t *s,
-                     const mc_cost_t *cost)
+                     const char *what, const mc_cost_t *cost)
 {
+    static const mc_term_t none;
     const mc_plan_request_t *const r = k->request;
     const mc_links_t links = links_of(k);
     char term[MC_TERM_TEXT];
-    for (int32_t d = 0; d < r->mesh.ndims; d++)
-        mc_table_add(table, "%s", mc_show_term(&cost->dim[d], term));
-    mc_table_add_seconds(table, mc_cost_seconds(cost, &links, piece_of(k, s)));
+    bool first = true;
+    for (int32_t d = 0; d <= r->mesh.ndims; d++) {
+        const bool end = d == r->mesh.ndims;
+        mc_show_term(end ? &none : &cost->dim[d], term);
+        if (end ? !first : strcmp(term, "-") == 0)
+            continue;
+        mc_table_add(table, "%s", first ? what : "");
+        mc_table_add(table, "%s", end ? "-" : r->mesh.dim[d].name);
+        mc_table_add(table, "%s", term);
+        if (first)
+            mc_table_add_seconds(table, mc_cost_seconds(cost, &links, piece_of(k, s)));
+        else
+            mc_table_add(table, "%s", "");
+        first = false;
+    }
 }
 
 static void print_pipelining(const ranking_t *k, const mc_strategy_t *s, const mc_cost_t *busy)
@@ -68,8 +84,8 @@ static void print_pipelining(const ranking_t *k, const mc_strategy_t *s, const m
     const double total = mc_strategy_seconds(s, &k->request->mesh, &k->request->links,
                                              k->request->root, (double)k->request->bytes);
     const char *const cores = mc_links_share_cores(&links) ? "cores that ranks share" : NULL;
-    printf(
-        "  then %u more segments, one every %s, the time each occupies the %s%s%s%s: %s in all\n",
+    mc_show_sentence(
+        2, "then %u more segments, one every %s, the time each occupies the %s%s%s%s: %s in all",
         s->segments - 1, mc_print_seconds(seconds, each, sizeof each),
         d >= 0  ? "links of "
         : cores ? ""
@@ -88,20 +104,22 @@ static void print_sides(const ranking_t *k, const mc_strategy_t *s)
     const mc_links_t links = links_of(k);
     const mc_pipeline_t pipeline = mc_sides_pipeline(s, &r->mesh, &links, r->root, n);
     const double total = mc_strategy_seconds(s, &r->mesh, &r->links, r->root, n);
-    printf("  a segment of each side, side by side: %s",
-           mc_print_seconds(pipeline.fill, fill, sizeof fill));
-    if (s->segments > 2) {
-        printf("; then %u more of each, two every %s, ", s->segments / 2 - 1,
-               mc_print_seconds(pipeline.every, each, sizeof each));
-        if (pipeline.busiest < 0)
-            printf("the time they occupy %s",
-                   mc_links_share_cores(&links) ? "the cores that ranks share" : "a rank");
-        else
-            printf("the time they occupy the links of %s%s", r->mesh.dim[pipeline.busiest].name,
-                   mc_links_share_cores(&links) ? " and the cores that ranks share" : "");
-        printf(": %s in all", mc_print_seconds(total, all, sizeof all));
-    }
-    putchar('\n');
+    const bool wire = pipeline.busiest >= 0, cores = mc_links_share_cores(&links);
+    mc_print_seconds(pipeline.fill, fill, sizeof fill);
+    if (s->segments > 2)
+        mc_show_sentence(2,
+                         "a segment of each side, side by side: %s; then %u more of each, two "
+                         "every %s, the time they occupy %s%s%s: %s in all",
+                         fill, s->segments / 2 - 1,
+                         mc_print_seconds(pipeline.every, each, sizeof each),
+                         wire    ? "the links of "
+                         : cores ? "the cores that ranks share"
+                                 : "a rank",
+                         wire ? r->mesh.dim[pipeline.busiest].name : "",
+                         wire && cores ? " and the cores that ranks share" : "",
+                         mc_print_seconds(total, all, sizeof all));
+    else
+        printf("  a segment of each side, side by side: %s\n", fill);
 }
 
 static void add_side_rows(mc_table_t *table, const ranking_t *k, const mc_strategy_t *s,
@@ -110,12 +128,14 @@ static void add_side_rows(mc_table_t *table, const ranking_t *k, const mc_strate
     const char *const mark = mc_strategy_sides(s) == 1 ? "" : side == 0 ? "A " : "B ";
     for (int32_t i = mc_side_first(s, side); i < mc_side_end(s, side); i++) {
         const mc_phase_cost_t cost = phase_cost(k, s, i);
-        mc_table_add(table, "%s%s", mark, mc_show_phase(s, &k->request->mesh, i));
-        add_cost(table, k, s, &cost.once);
+        char what[MC_NUMBER_TEXT * 2];
+        snprintf(what, sizeof what, "%s%s", mark, mc_show_phase(s, &k->request->mesh, i));
+        add_cost(table, k, s, what, &cost.once);
     }
     const mc_phase_cost_t total = side_cost(k, s, side);
-    mc_table_add(table, "%sall phases", mark);
-    add_cost(table, k, s, &total.once);
+    char what[MC_NUMBER_TEXT];
+    snprintf(what, sizeof what, "%sall phases", mark);
+    add_cost(table, k, s, what, &total.once);
 }
 
 static void print_call(const mc_links_t *links)
@@ -131,14 +151,10 @@ static int print_phases(const ranking_t *k, const mc_strategy_t *s)
 {
     const mc_plan_request_t *const r = k->request;
     const int32_t sides = mc_strategy_sides(s);
-    char align[MC_MAX_DIMS + 3] = "l";
-    memset(align + 1, 'l', (size_t)r->mesh.ndims);
-    align[1 + r->mesh.ndims] = 'r';
-    mc_table_t table = mc_table(align);
-    mc_table_add(&table, "phase");
-    for (int32_t d = 0; d < r->mesh.ndims; d++)
-        mc_table_add(&table, "links of %s", r->mesh.dim[d].name);
-    mc_table_add(&table, "%s", s->segments > 1 ? "a segment" : "time");
+    const char *const head[] = {"phase", "links of", "terms",
+                                s->segments > 1 ? "a segment" : "time"};
+    mc_table_t table = mc_table("lllr");
+    mc_table_add_row(&table, head);
     for (int32_t side = 0; side < sides; side++)
         add_side_rows(&table, k, s, side);
     const int status = mc_table_print(&table, 2, stdout);
@@ -177,16 +193,17 @@ static void print_measured(const ranking_t *k, const mc_strategy_t *s)
 static void print_remarks(const ranking_t *k)
 {
     const uint32_t most = (uint32_t)k->request->max_segments;
-    printf("\nα: a message; nβ: n bytes over the link, counted more than once where more lines of "
-           "ranks cross\nat once than it has ports");
-    if (mc_moves[k->request->collective].reduces)
-        printf("; nγ: n bytes summed");
     putchar('\n');
+    mc_show_sentence(0,
+                     "α: a message; nβ: n bytes over the link, counted more than once where more "
+                     "lines of ranks cross at once than it has ports%s",
+                     mc_moves[k->request->collective].reduces ? "; nγ: n bytes summed" : "");
     const bool more = most > 1 && most < MC_MOST_SEGMENTS;
     if (!k->request->strategy && more && 2 * k->all.list[0].strategy.segments > most)
-        printf("the best strategy uses the most segments allowed; --max-segments %" PRIu32
-               " allows more\n",
-               most * 4 < MC_MOST_SEGMENTS ? most * 4 : MC_MOST_SEGMENTS);
+        mc_show_sentence(0,
+                         "the best strategy uses the most segments allowed; --max-segments "
+                         "%" PRIu32 " allows more",
+                         most * 4 < MC_MOST_SEGMENTS ? most * 4 : MC_MOST_SEGMENTS);
 }
 
 /* Phase by phase: of all that are listed, or of the first. */
@@ -199,7 +216,8 @@ static int print_details(const ranking_t *k)
         putchar('\n');
         if (!k->request->strategy)
             printf("#%u  ", k->listed[i] + 1);
-        printf("%s\n", mc_show_strategy(s, &k->request->mesh));
+        mc_print_words(mc_show_strategy(s, &k->request->mesh), 4, 4, stdout);
+        putchar('\n');
         print_measured(k, s);
         print_legend(k, s);
         status = print_phases(k, s);
@@ -215,30 +233,53 @@ static bool is_searched(const mc_mesh_t *mesh)
     return long_dims > 2; /* see mc_planner_rank */
 }
 
+/* What the rest says in full: the answer, and how good it is. */
+static void print_answer(const ranking_t *k)
+{
+    const mc_plan_request_t *const r = k->request;
+    const double above = k->bound > 0 ? k->best / k->bound - 1 : 0;
+    char number[MC_NUMBER_TEXT], compared[MC_NUMBER_TEXT] = "";
+    if (above >= 1)
+        mc_number_print(compared, sizeof compared, ", %.2g times what the network allows",
+                        above + 1);
+    else if (above >= 0.005)
+        mc_number_print(compared, sizeof compared, ", %.0f %% above what the network allows",
+                        100 * above);
+    else if (k->bound > 0)
+        snprintf(compared, sizeof compared, ", which is what the network allows");
+    mc_show_sentence(0, "The fastest is %s: %s%s.\n",
+                     mc_show_strategy(&k->all.list[0].strategy, &r->mesh),
+                     mc_print_seconds(k->best, number, sizeof number), compared);
+}
+
 static void print_bound(const ranking_t *k)
 {
-    char number[MC_NUMBER_TEXT], count[MC_NUMBER_TEXT];
+    char number[MC_NUMBER_TEXT];
     printf("no strategy is faster than %s (lower bound)\n",
            mc_print_seconds(k->bound, number, sizeof number));
-    if (k->request->strategy) {
-        putchar('\n');
-        return;
-    }
+}
+
+static void print_considered(const ranking_t *k)
+{
+    char count[MC_NUMBER_TEXT], among[MC_NUMBER_TEXT] = "", these[MC_NUMBER_TEXT * 2];
     const mc_plan_request_t *const r = k->request;
     /* the ranking has measured strategies only, or, if the request allows none of them, no measured one */
-    const bool measured =
-        k->all.n > 0 && mc_strategy_is_measured(&k->all.list[0].strategy, &r->mesh, &r->links);
-    printf("%s strateg%s %s", mc_print_count(k->all.considered, count, sizeof count),
-           k->all.considered == 1 ? "y was" : "ies were", measured ? "measured" : "priced");
+    const bool measured = mc_strategy_is_measured(&k->all.list[0].strategy, &r->mesh, &r->links);
     if (!measured && is_searched(&r->mesh))
-        printf(", %s is among the %u cheapest", k->all.exhaustive ? "no other" : "perhaps another",
-               k->all.n);
-    if (!k->request->all)
-        printf("; the cheapest with each order of phases (--all: with each algorithm too):\n\n");
+        snprintf(among, sizeof among, ", %s is among the %u cheapest",
+                 k->all.exhaustive ? "no other" : "perhaps another", k->all.n);
+    if (!r->all)
+        snprintf(these, sizeof these,
+                 "the cheapest with each order of phases (--all: with each algorithm too)");
     else if (k->n_listed == 1)
-        printf("; the cheapest:\n\n");
+        snprintf(these, sizeof these, "the cheapest");
     else
-        printf("; the %u cheapest:\n\n", k->n_listed);
+        snprintf(these, sizeof these, "the %u cheapest", k->n_listed);
+    mc_show_sentence(
+        0, "%s strateg%s %s%s; %s:", mc_print_count(k->all.considered, count, sizeof count),
+        k->all.considered == 1 ? "y was" : "ies were", measured ? "measured" : "priced", among,
+        these);
+    putchar('\n');
 }
 
 static void add_times(mc_table_t *table, const ranking_t *k, double seconds)
@@ -256,6 +297,7 @@ static int print_listed(const ranking_t *k)
     const bool one = k->request->strategy != NULL;
     const char *const head[] = {one ? "" : "#", "time", "/ best", "/ bound", "strategy"};
     mc_table_t table = mc_table("rrrrl");
+    table.breaks = true;
     mc_table_add_row(&table, head);
     for (uint32_t i = 0; i < k->n_listed; i++) {
         const mc_ranked_t *const ranked = &k->all.list[k->listed[i]];
@@ -264,7 +306,13 @@ static int print_listed(const ranking_t *k)
         else
             mc_table_add(&table, "%u", k->listed[i] + 1);
         add_times(&table, k, ranked->seconds);
-        mc_table_add(&table, "%s", mc_show_strategy(&ranked->strategy, &k->request->mesh));
+        const uint32_t tied = k->tied ? k->tied[i] : 0;
+        if (tied > 0)
+            mc_table_add(&table, "%s (%u other%s tied)",
+                         mc_show_strategy(&ranked->strategy, &k->request->mesh), tied,
+                         tied == 1 ? "" : "s");
+        else
+            mc_table_add(&table, "%s", mc_show_strategy(&ranked->strategy, &k->request->mesh));
     }
     return mc_table_print(&table, 2, stdout);
 }
@@ -317,8 +365,14 @@ static int print_named(const ranking_t *k)
 static int print_ranking(const ranking_t *k)
 {
     char size[MC_NUMBER_TEXT];
+    if (!k->request->strategy)
+        print_answer(k);
     mc_plan_print_head(k->request, mc_print_bytes((double)k->request->bytes, size, sizeof size));
     print_bound(k);
+    if (!k->request->strategy)
+        print_considered(k);
+    else
+        putchar('\n');
     int status = print_listed(k);
     if (!status && !k->request->strategy) {
         print_close(k);
@@ -426,12 +480,13 @@ static int rank_one(ranking_t *k)
 }
 
 /* JSON has the full ranking, up to --top. */
-static void choose_listed(ranking_t *k, uint32_t *listed)
+static void choose_listed(ranking_t *k, uint32_t *listed, uint32_t *tied)
 {
     const uint32_t top = (uint32_t)k->request->top;
     k->listed = listed;
     if (!k->request->all && !k->request->json) {
-        k->n_listed = mc_plan_shapes(k->all.list, k->all.n, top, listed);
+        k->tied = tied;
+        k->n_listed = mc_plan_shapes(k->all.list, k->all.n, top, listed, tied);
         return;
     }
     for (k->n_listed = 0; k->n_listed < k->all.n && k->n_listed < top; k->n_listed++)
@@ -442,11 +497,11 @@ static void choose_listed(ranking_t *k, uint32_t *listed)
  * some more for a list of different orders of phases. */
 static uint32_t most_of(const mc_plan_request_t *r)
 {
-    enum { EACH = 4 };
+    enum { EACH = 4, LEAST = 40 };
     const uint32_t top = (uint32_t)(r->top > r->simulate ? r->top : r->simulate);
     if (!is_searched(&r->mesh))
         return 0;
-    return r->json || r->all ? top : EACH * top;
+    return r->json || r->all ? top : EACH * top > LEAST ? EACH * top : LEAST;
 }
 
 static int rank_all(ranking_t *k)
@@ -456,10 +511,11 @@ static int rank_all(ranking_t *k)
     int status = mc_planner_rank(r->collective, &r->mesh, &r->links, &query, &k->all);
     if (status)
         return status;
-    uint32_t *const listed = malloc(((size_t)k->all.n + 1) * sizeof *listed);
+    /* the places of those that are listed, then the numbers of those tied with them */
+    uint32_t *const listed = malloc(2 * ((size_t)k->all.n + 1) * sizeof *listed);
     k->best = k->all.list[0].seconds;
     if (listed)
-        choose_listed(k, listed);
+        choose_listed(k, listed, listed + k->all.n + 1);
     status = listed ? print_all(k) : mc_fail_memory("the ranking");
     free(listed);
     free(k->all.list);

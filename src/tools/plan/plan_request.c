@@ -35,8 +35,9 @@ void mc_plan_print_head(const mc_plan_request_t *r, const char *what)
     for (int32_t i = 0; i < mc_n_cluster_presets; i++)
         if (strcmp(mc_cluster_presets[i].name, r->links_text) == 0)
             provenance = mc_cluster_presets[i].provenance;
-    printf("\n\nlinks: %s%s%s%s\n", r->links_text, provenance ? " (" : "",
-           provenance ? provenance : "", provenance ? ")" : "");
+    printf("\n\n");
+    mc_show_sentence(0, "links: %s%s%s%s", r->links_text, provenance ? " (" : "",
+                     provenance ? provenance : "", provenance ? ")" : "");
     mc_show_links(&r->mesh, &r->links);
     putchar('\n');
 }

@@ -1,6 +1,8 @@
 /* What differs in a ranking: the cheapest strategy of each shape, and the named ones. */
 #include "tools/plan/plan.h"
 
+#include <string.h>
+
 static bool same_shape(const mc_strategy_t *a, const mc_strategy_t *b)
 {
     bool same = a->n_phases == b->n_phases && a->second == b->second;
@@ -12,17 +14,42 @@ static bool same_shape(const mc_strategy_t *a, const mc_strategy_t *b)
     return same;
 }
 
-uint32_t mc_plan_shapes(const mc_ranked_t *ranked, uint32_t n, uint32_t most, uint32_t *at)
+static bool prints_the_same(double a, double b)
 {
-    uint32_t found = 0;
-    for (uint32_t i = 0; i < n && found < most; i++) {
-        bool seen = false;
-        for (uint32_t k = 0; k < found && !seen; k++)
-            seen = same_shape(&ranked[i].strategy, &ranked[at[k]].strategy);
-        if (!seen)
-            at[found++] = i;
+    char one[MC_NUMBER_TEXT], other[MC_NUMBER_TEXT];
+    return strcmp(mc_print_seconds(a, one, sizeof one), mc_print_seconds(b, other, sizeof other)) ==
+           0;
+}
+
+static bool is_seen(const mc_ranked_t *ranked, uint32_t i, const uint32_t *at, uint32_t n)
+{
+    bool seen = false;
+    for (uint32_t k = 0; k < n && !seen; k++)
+        seen = same_shape(&ranked[i].strategy, &ranked[at[k]].strategy);
+    return seen;
+}
+
+uint32_t mc_plan_shapes(const mc_ranked_t *ranked, uint32_t n, uint32_t most, uint32_t *at,
+                        uint32_t *tied)
+{
+    uint32_t shapes = 0, rows = 0, shown = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (is_seen(ranked, i, at, shapes))
+            continue;
+        rows += shapes == 0 || !prints_the_same(ranked[at[shapes - 1]].seconds, ranked[i].seconds);
+        if (rows > most)
+            break;
+        at[shapes++] = i;
     }
-    return found;
+    for (uint32_t k = 0; k < shapes; k++) {
+        if (shown > 0 && prints_the_same(ranked[at[shown - 1]].seconds, ranked[at[k]].seconds)) {
+            tied[shown - 1]++;
+            continue;
+        }
+        at[shown] = at[k];
+        tied[shown++] = 0;
+    }
+    return shown;
 }
 
 /* Priced with each number of segments that the planner would try, from the least that pacing needs on; the smallest of

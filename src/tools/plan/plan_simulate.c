@@ -41,6 +41,7 @@ static int print(const mc_plan_request_t *r, const simulated_t *all, uint32_t n)
 {
     static const char *const head[] = {"#", "simulated", "price", "strategy"};
     mc_table_t table = mc_table("rrrl");
+    table.breaks = true;
     printf("\nthe %u cheapest, simulated on %s%s, the fastest first:\n\n", n,
            r->network ? r->network : "boxes joined without sharing",
            r->order ? " with the ranks in the order given" : "");

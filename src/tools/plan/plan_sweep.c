@@ -199,14 +199,13 @@ static int find_crossings(const mc_plan_request_t *r, crossing_t crossing[MAX_CR
 static void print_crossing(const crossing_t *c)
 {
     char size[MC_NUMBER_TEXT];
-    printf("  %s and %s ", c->a, c->b);
     if (c->always_equal)
-        printf("cost the same at every size\n");
+        printf("  %s and %s cost the same at every size\n", c->a, c->b);
     else if (c->bytes == 0)
-        printf("do not cross: %s is cheaper at every size\n", c->below);
+        printf("  %s is cheaper than %s at every size\n", c->below, c->below == c->a ? c->b : c->a);
     else
-        printf("cross at %s (%.0f bytes): %s is cheaper below, %s above\n",
-               mc_print_bytes(c->bytes, size, sizeof size), c->bytes, c->below, c->above);
+        printf("  %s is cheaper than %s below %s (%.0f bytes)\n", c->below, c->above,
+               mc_print_bytes(c->bytes, size, sizeof size), c->bytes);
 }
 
 static void print_crossings(const mc_plan_request_t *r)
@@ -246,6 +245,7 @@ static int print_text(const sweep_t *sweep, uint64_t from, uint64_t to)
              mc_print_bytes((double)to, last, sizeof last));
     mc_plan_print_head(sweep->request, what);
     mc_table_t table = mc_table("rrrrrl");
+    table.breaks = true;
     mc_table_add_row(&table, head);
     for (uint32_t i = 0; i < sweep->n; i++) {
         const stretch_t *const s = &sweep->stretch[i];

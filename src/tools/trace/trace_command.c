@@ -1,5 +1,6 @@
 #include "tools/trace/trace.h"
 
+#include "compose/planner/planner.h"
 #include "plan/explain.h"
 #include "tools/common/show.h"
 
@@ -23,6 +24,7 @@ static const char about[] =
 static const char examples[] =
     "  meshcoll trace allreduce --mesh x=4 --strategy \"allreduce:ring(x)\"\n"
     "  meshcoll trace bcast --mesh box=2,gpu=4 --strategy option3 --root 5 --messages\n"
+    "  meshcoll trace bcast --mesh box=2,gpu=4 --strategy best --bytes 8M --links lab\n"
     "  meshcoll trace reduce_scatter --mesh x=5 --strategy reduce_scatter:ring --width 80\n"
     "  meshcoll trace allreduce --mesh box=2,gpu=2 --strategy hierarchical --explain --rank 3\n"
     "  meshcoll trace bcast --mesh box=4,gpu=4 --strategy option2 --svg option2.svg\n";
@@ -353,9 +355,27 @@ static int explain(const request_t *r)
 
 /* What the command line gives; a process runs one command. */
 static struct {
-    const char *collective, *mesh, *strategy, *root;
+    const char *collective, *mesh, *strategy, *root, *links;
+    uint64_t bytes;
     request_t request;
-} given = {.request = {.rank = -1}};
+} given = {.bytes = 1 << 20, .request = {.rank = -1}};
+
+/* The planner's choice, in as few segments as it has: each takes the same way. */
+static int read_best(request_t *r)
+{
+    const mc_planner_query_t query = {
+        .root = r->root, .bytes = (double)given.bytes, .max_segments = 256, .most = 1};
+    mc_links_t links;
+    mc_ranked_t best;
+    int status = mc_links_parse(given.links, &r->mesh, &links);
+    if (!status)
+        status = mc_planner_best(r->collective, &r->mesh, &links, &query, &best);
+    if (status)
+        return status;
+    r->strategy = best.strategy;
+    r->strategy.segments = (uint32_t)mc_strategy_sides(&best.strategy);
+    return MESHCOLL_OK;
+}
 
 static int check_request(const request_t *r)
 {
@@ -376,20 +396,28 @@ static int read_request(request_t *r)
         status = mc_read_mesh(given.mesh, &r->mesh);
     if (!status && !given.strategy)
         status = mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                         "--strategy is missing; expected a text or a name, see meshcoll list "
-                         "strategies");
-    if (!status)
-        status = mc_strategy_parse(given.strategy, r->collective, &r->mesh, &r->strategy);
+                         "--strategy is missing; expected a text, a name (see meshcoll list "
+                         "strategies), or best");
     if (!status)
         status = mc_read_root(given.root, r->collective, &r->mesh, &r->root);
+    if (!status)
+        status = strcmp(given.strategy, "best") == 0
+                     ? read_best(r)
+                     : mc_strategy_parse(given.strategy, r->collective, &r->mesh, &r->strategy);
     return status ? status : check_request(r);
 }
 
 static const mc_option_t options[] = {
     MC_OPTION_TEXT("mesh", "MESH", "ranks by dimension, outermost first: box=2,gpu=4, or box=4+3",
                    &given.mesh),
-    MC_OPTION_TEXT("strategy", "STRATEGY", "its text, or a name from meshcoll list strategies",
+    MC_OPTION_TEXT("strategy", "STRATEGY",
+                   "its text, a name from meshcoll list strategies, or best: what plan puts first",
                    &given.strategy),
+    {.name = "bytes",
+     .value = "SIZE",
+     .help = "of the vector that best is for: 1M; shown in one segment",
+     .bytes = &given.bytes},
+    MC_OPTION_TEXT("links", "LINKS", "that best is for; see meshcoll list links", &given.links),
     MC_OPTION_TEXT("root", "RANK", "root of bcast, reduce, scatter, gather: 0", &given.root),
     MC_OPTION_FLAG("messages", "also who sends what to whom in each time step",
                    &given.request.messages),

@@ -55,7 +55,7 @@ static void rank_explained(meshcoll_t *mesh)
     fake_kernels(0, 1);
     NEED(mc_case_run(mesh, &sum, false, why, sizeof why) == 0);
     const char *const near_all[] = {
-        "allreduce of 11.72 KiB, on device memory: 6 runs, median ",
+        "allreduce of 12 kB, on device memory: 6 runs, median ",
         " ms, fastest ",
         ", 1 more not timed\n",
         "by the device executor: 2 blocks, 12 passes, 4 slots of 512 B for each peer and block\n",
@@ -63,9 +63,9 @@ static void rank_explained(meshcoll_t *mesh)
         "messages of 1 peer lie in pinned memory of the host\n",
         "forced by MESHCOLL_STRATEGY_ALLREDUCE",
         "the whole call",
-        "allreduce of 11.72 KiB, on device memory: 1 run, median ",
+        "allreduce of 12 kB, on device memory: 1 run, median ",
         "forced by meshcoll_args_t.strategy",
-        "allreduce of 11.72 KiB: 1 run, median",
+        "allreduce of 12 kB: 1 run, median",
         NULL};
     if (rig_rank == 0)
         need_parts(mesh, near_all);
