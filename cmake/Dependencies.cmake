@@ -60,3 +60,5 @@ add_library(meshcoll_dependencies INTERFACE)
 target_link_libraries(meshcoll_dependencies INTERFACE
     PkgConfig::UCX PkgConfig::HWLOC PkgConfig::JANSSON PkgConfig::CRYPTO Threads::Threads
     ${CMAKE_DL_LIBS} m)
+# headers of UCX 1.22 say asm, which is no word of C11
+target_compile_definitions(meshcoll_dependencies INTERFACE asm=__asm__)
