@@ -4,7 +4,7 @@
 # disk. Not part of scripts/test.sh.
 #   scripts/test-torch.sh [NAME…]     only tests whose name has one of these texts
 #   scripts/test-torch.sh --suite     also the tests of a backend that PyTorch ships, at 4 and 8 ranks: 10 more minutes
-#   MESHCOLL_DIR=build/test           takes libmeshcoll from a build tree, instead of building and installing it
+#   MESHCOLL_DIR=build/test           takes libmeshcoll from a build tree, instead of building it
 #   TORCH=torch==2.9.1                another version of torch; a fresh BUILD folder with it
 # Closing line: "N passed, N failed, N skipped"; exit 1 when anything failed.
 set -euo pipefail
@@ -62,17 +62,13 @@ if [ -z "${MESHCOLL_DIR:-}" ]; then
     scripts/deps.sh
     quietly "configuring libmeshcoll" cmake -S . -B "$build/lib" -DCMAKE_BUILD_TYPE=Release -DMESHCOLL_MPI=OFF \
         -DMESHCOLL_BUILD_TESTS=ON -DMESHCOLL_BUILD_BENCH=OFF -DMESHCOLL_BUILD_EXAMPLES=OFF \
-        -DMESHCOLL_BUILD_TOOLS=OFF -DCMAKE_INSTALL_PREFIX="$build/prefix"
+        -DMESHCOLL_BUILD_TOOLS=OFF
     quietly "building libmeshcoll" cmake --build "$build/lib" --parallel "${JOBS:-2}" \
         --target meshcoll fakecuda on_double
-    quietly "installing libmeshcoll" cmake --install "$build/lib"
-    export CMAKE_PREFIX_PATH=$build/prefix
-    tree=$build/lib
-else
-    MESHCOLL_DIR=$(cd "$MESHCOLL_DIR" && pwd)
-    export MESHCOLL_DIR
-    tree=$MESHCOLL_DIR
+    MESHCOLL_DIR=$build/lib
 fi
+tree=$(cd "$MESHCOLL_DIR" && pwd)
+export MESHCOLL_DIR=$tree
 
 # CUDA tensors, on the fake of libcuda
 fakecuda=$tree/tests/device/libfakecuda.so on_double=$tree/tests/device/on_double

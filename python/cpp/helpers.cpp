@@ -12,7 +12,7 @@ namespace meshcoll_torch
 
 namespace
 {
-struct Pool {
+struct Helpers {
     std::mutex mutex;
     std::condition_variable more;
     std::deque<std::function<void()>> tasks;
@@ -22,7 +22,7 @@ struct Pool {
 
 static void serve()
 {
-    Pool &p = of_this_process<Pool>();
+    Helpers &p = of_this_process<Helpers>();
     std::unique_lock<std::mutex> lock(p.mutex);
     for (;;) {
         p.idle++;
@@ -39,7 +39,7 @@ static void serve()
 
 void run_aside(std::function<void()> task)
 {
-    Pool &p = of_this_process<Pool>();
+    Helpers &p = of_this_process<Helpers>();
     const std::lock_guard<std::mutex> lock(p.mutex);
     if (p.tasks.size() >= p.idle)
         std::thread(serve).detach(); /* before the task is there, which another thread might take */

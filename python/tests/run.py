@@ -43,6 +43,7 @@ TESTS = [
     ("killed", "killed.py", 0, {}),
     ("many groups", "many.py", 2, {}),
     ("polls", "polls.py", 0, {}),
+    ("wheel", "wheel.py", 0, {}),
 ]
 ON_GPUS = [
     ("GPUs, ops, 4 ranks", "ops.py", 4, OWN),
@@ -92,7 +93,7 @@ def main():
     for name, file, ranks, environment in TESTS + on_gpus + (SUITE if "--suite" in sys.argv else []):
         if names and not any(text in name for text in names):
             continue
-        limit = SUITE_LIMIT if file.startswith("suite.py") else LIMIT
+        limit = SUITE_LIMIT if file.startswith(("suite.py", "wheel.py")) else LIMIT
         out, status = output_of(file, ranks, environment, limit)
         words = [line.split(":")[0] for line in out.splitlines()]
         found = {word: words.count(word) for word in count}

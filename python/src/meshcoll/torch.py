@@ -6,14 +6,38 @@
 
 import atexit
 import functools
+import importlib
 import itertools
 import os
 import sys
 import threading
 
+import torch
 import torch.distributed as dist
 
-from meshcoll import _torch, launch
+from meshcoll import built, launch
+
+
+def _module():
+    """The compiled module, where this torch has the classes that it was compiled for."""
+    if torch.__version__.split(".")[:2] != built.TORCH.split(".")[:2]:
+        raise ImportError(f"meshcoll was compiled for torch {built.TORCH}, and this is torch {torch.__version__}: "
+                          "compile it again, pip install --force-reinstall --no-deps ./python in its sources")
+    try:
+        return importlib.import_module("meshcoll._torch")
+    except ImportError as error:
+        if "libuc" not in str(error):
+            raise
+        try:
+            import libucx  # the packages libucx-cu12 and libucx-cu13: for machines without UCX
+        except ImportError:
+            raise ImportError(f"meshcoll needs UCX 1.13 or later: {error}. Install the system's (Debian: libucx0), "
+                              "or pip install libucx-cu13 (for CUDA 12: libucx-cu12)") from None
+    libucx.load_library()
+    return importlib.import_module("meshcoll._torch")
+
+
+_torch = _module()
 
 __all__ = ["init", "register", "version"]
 
