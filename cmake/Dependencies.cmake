@@ -40,6 +40,8 @@ if(PkgConfig_FOUND)
     meshcoll_pkg(HWLOC "hwloc >= 2.4" "hwloc>=2.4" libhwloc-dev)
     meshcoll_pkg(JANSSON "jansson >= 2.13" "jansson>=2.13" libjansson-dev)
     meshcoll_pkg(CRYPTO "libcrypto (OpenSSL) >= 3.0" "libcrypto>=3.0" libssl-dev)
+    pkg_check_modules(PROTOBUF_C QUIET IMPORTED_TARGET GLOBAL libprotobuf-c) # of meshcoll export alone
+    find_program(MESHCOLL_PROTOC_C protoc-c)
     if(MESHCOLL_BUILD_TESTS)
         meshcoll_pkg(CRITERION "Criterion >= 2.4 (or -DMESHCOLL_BUILD_TESTS=OFF)"
                      "criterion>=2.4" libcriterion-dev)
@@ -47,6 +49,11 @@ if(PkgConfig_FOUND)
 else()
     meshcoll_missing("pkg-config (UCX, hwloc, jansson, libcrypto and Criterion are looked up with it)"
                      "pkg-config libucx-dev libhwloc-dev libjansson-dev libssl-dev libcriterion-dev")
+endif()
+
+set(MESHCOLL_HAVE_CHAKRA OFF)
+if(PROTOBUF_C_FOUND AND MESHCOLL_PROTOC_C)
+    set(MESHCOLL_HAVE_CHAKRA ON)
 endif()
 
 if(missing)

@@ -18,6 +18,24 @@ function(meshcoll_add_program target name folder)
     target_link_libraries(${target} PRIVATE meshcoll_gpu meshcoll_simulate $<$<BOOL:${arg_MPI}>:meshcoll_internal_mpi>)
 endfunction()
 
+# meshcoll_add_chakra(<target> <proto>): what protoc-c makes of it, for the program's Chakra traces; nothing without protobuf-c.
+function(meshcoll_add_chakra target proto)
+    if(NOT MESHCOLL_HAVE_CHAKRA OR NOT TARGET ${target})
+        return()
+    endif()
+    set(made ${PROJECT_BINARY_DIR}/protobuf)
+    get_filename_component(folder ${PROJECT_SOURCE_DIR}/${proto} DIRECTORY)
+    file(MAKE_DIRECTORY ${made})
+    add_custom_command(OUTPUT ${made}/chakra.pb-c.c ${made}/chakra.pb-c.h
+        COMMAND ${MESHCOLL_PROTOC_C} --c_out=${made} -I ${folder} ${PROJECT_SOURCE_DIR}/${proto}
+        DEPENDS ${PROJECT_SOURCE_DIR}/${proto} VERBATIM)
+    set_source_files_properties(${made}/chakra.pb-c.c PROPERTIES COMPILE_OPTIONS -w)
+    target_sources(${target} PRIVATE ${made}/chakra.pb-c.c ${made}/chakra.pb-c.h)
+    target_include_directories(${target} SYSTEM PRIVATE ${made})
+    target_compile_definitions(${target} PRIVATE MESHCOLL_HAVE_CHAKRA)
+    target_link_libraries(${target} PRIVATE PkgConfig::PROTOBUF_C)
+endfunction()
+
 # meshcoll_add_examples(<folder>): one program per C file, on the public API only; mpi.c where there is MPI.
 function(meshcoll_add_examples folder)
     file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.c)

@@ -44,6 +44,9 @@ need python3-matplotlib module matplotlib
 need iproute2 have ip
 need doxygen have doxygen
 want nftables have nft # tests/lab: firewalls
+want libprotobuf-c-dev lib libprotobuf-c # meshcoll export --format chakra
+want protobuf-c-compiler have protoc-c
+want python3-protobuf module google.protobuf
 want clang have clang
 want libclang-rt-dev "$(dirname "$0")/can-fuzz.sh" # libFuzzer
 if [ -n "${CC:-}" ] && ! have "$CC"; then

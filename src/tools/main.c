@@ -6,8 +6,9 @@
 #include <string.h>
 
 static const mc_command_t *const commands[] = {
-    &mc_plan_command, &mc_trace_command, &mc_verify_command,   &mc_count_command,  &mc_list_command,
-    &mc_topo_command, &mc_run_command,   &mc_simulate_command, &mc_status_command, &mc_tune_command,
+    &mc_plan_command,   &mc_trace_command, &mc_verify_command, &mc_count_command,
+    &mc_list_command,   &mc_topo_command,  &mc_run_command,    &mc_simulate_command,
+    &mc_status_command, &mc_tune_command,  &mc_export_command,
 };
 
 static int print_help(FILE *out)
@@ -17,7 +18,7 @@ static int print_help(FILE *out)
     for (size_t i = 0; i < MC_COUNT(commands); i++)
         fprintf(out, "  %-8s  %s\n", commands[i]->name, commands[i]->summary);
     fprintf(out, "  %-8s  %s\n", "help", "this text; meshcoll help COMMAND for one of them");
-    fprintf(out, "\nEach command takes --help, with examples, and all but run and status --json.\n"
+    fprintf(out, "\nEach command takes --help, with examples, and most take --json.\n"
                  "\nfirst steps:\n"
                  "  meshcoll plan bcast --mesh box=8,gpu=8 --bytes 64M\n"
                  "  meshcoll trace allreduce --mesh x=4 --strategy allreduce:ring\n"

@@ -138,6 +138,10 @@ int mc_read_order(const char *text, int32_t n, int32_t **order)
 
 int mc_read_bytes(const char *option, const char *text, uint64_t *bytes)
 {
+    if (!text)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "%s is missing; expected the size of the whole vector, as in %s 64M", option,
+                       option);
     if (mc_parse_bytes(text, bytes))
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "%s: %s", option, meshcoll_last_error());
     return MESHCOLL_OK;

@@ -112,11 +112,7 @@ static int read_request(void)
     int status = mc_read_collective(given.collective, &given.what);
     if (!status)
         status = mc_read_mesh(given.mesh, &given.on);
-    if (!status && !given.bytes && !given.step)
-        status = mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                         "--bytes is missing; expected the size of the whole vector, as in "
-                         "--bytes 64M");
-    if (!status && given.bytes)
+    if (!status && (given.bytes || !given.step))
         status = mc_read_bytes("--bytes", given.bytes, &given.size);
     if (!status)
         status = mc_read_root(given.root, given.what, &given.on, &q->root);

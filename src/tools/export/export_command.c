@@ -1,0 +1,200 @@
+#include "compose/planner/planner.h"
+#include "tools/export/export.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char usage[] =
+    "  meshcoll export COLLECTIVE --mesh MESH --bytes SIZE --format goal|msccl [--output FILE] …\n"
+    "  meshcoll export COLLECTIVE --mesh MESH --bytes SIZE --format chakra --output PREFIX …\n";
+
+static const char about[] =
+    "Writes the plans of all ranks, as they would run, for other programs:\n"
+    "  goal    text for LogGOPSim: sends, receives, sums in ns, and what they wait for\n"
+    "  msccl   an XML file for MSCCL's runtime: allgather, reduce_scatter, allreduce, alltoall\n"
+    "  chakra  Chakra execution traces, for ASTRA-sim: PREFIX.0.et, PREFIX.1.et, …, one a rank\n"
+    "Blocks of an allgather and others with a block for each rank are SIZE / ranks, rounded up.\n";
+
+static const char examples[] =
+    "  meshcoll export allreduce --mesh box=2,gpu=4 --bytes 1M --format goal --output ring.goal\n"
+    "  meshcoll export allgather --mesh gpu=8 --bytes 1M --format msccl --strategy allgather:ring\n"
+    "  meshcoll export allreduce --mesh box=4,gpu=8 --bytes 64M --format chakra --output "
+    "allreduce\n";
+
+enum { MOST_STEPS = 1 << 22 }; /* of all ranks: text of a few hundred MB */
+
+/* Stops where there are too many. */
+static int count_steps(const mc_export_t *e, uint64_t *steps)
+{
+    *steps = 0;
+    for (int32_t rank = 0; rank < e->mesh.size; rank++) {
+        mc_plan_t *plan;
+        const int status = mc_strategy_plan(&e->strategy, &e->mesh, rank, e->root, &plan);
+        if (status)
+            return status;
+        *steps += plan->n_steps;
+        mc_plan_free(plan);
+        if (*steps > MOST_STEPS)
+            return mc_fail(MESHCOLL_ERR_UNSUPPORTED,
+                           "an export has room for %d steps, and ranks 0 to %d of %d have %llu: "
+                           "take a smaller mesh, fewer segments or another strategy",
+                           MOST_STEPS, rank, e->mesh.size, (unsigned long long)*steps);
+    }
+    return MESHCOLL_OK;
+}
+
+static const struct {
+    const char *name;
+    int (*write)(const mc_export_t *e, int32_t rank, FILE *out);
+    bool split, whole; /* a file for each rank; all ranks in one call */
+} formats[] = {{"goal", mc_export_goal, false, false},
+               {"msccl", mc_export_msccl, false, true},
+               {"chakra", mc_export_chakra, true, false}};
+
+/* What the command line gives; a process runs one command. */
+static struct {
+    const char *collective, *mesh, *links, *bytes, *strategy, *root, *format, *output;
+    size_t kind; /* of formats */
+    mc_export_t what;
+} given;
+
+static int read_format(void)
+{
+    const char *const name = given.format ? given.format : "";
+    for (given.kind = 0; given.kind < MC_COUNT(formats); given.kind++)
+        if (strcmp(name, formats[given.kind].name) == 0)
+            break;
+    if (given.kind == MC_COUNT(formats))
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "--format takes goal, msccl or chakra; got '%s'",
+                       name);
+    if (formats[given.kind].split && !given.output)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "--format %s has a file for each rank: expected --output PREFIX, for "
+                       "PREFIX.0.et and so on",
+                       name);
+    return MESHCOLL_OK;
+}
+
+static int plan_request(meshcoll_collective_t collective, mc_export_t *e)
+{
+    const mc_planner_query_t query = {
+        .root = e->root, .bytes = (double)e->bytes, .max_segments = 256};
+    mc_ranked_t best;
+    const int status = mc_planner_best(collective, &e->mesh, &e->links, &query, &best);
+    if (!status)
+        e->strategy = best.strategy;
+    return status;
+}
+
+static int read_request(mc_export_t *e)
+{
+    meshcoll_collective_t collective;
+    int status = mc_read_collective(given.collective, &collective);
+    if (!status)
+        status = mc_read_mesh(given.mesh, &e->mesh);
+    if (!status)
+        status = mc_read_bytes("--bytes", given.bytes, &e->bytes);
+    if (!status)
+        status = mc_read_root(given.root, collective, &e->mesh, &e->root);
+    if (!status)
+        status = mc_links_parse(given.links, &e->mesh, &e->links);
+    if (!status)
+        status = read_format();
+    if (!status)
+        status = given.strategy
+                     ? mc_strategy_parse(given.strategy, collective, &e->mesh, &e->strategy)
+                     : plan_request(collective, e);
+    return status;
+}
+
+/* NULL: to standard output, of which main.c says whether it could be written. */
+static int write_text(const char *path, const char *text, size_t bytes)
+{
+    FILE *const out = path ? fopen(path, "w") : stdout;
+    const bool written = out && fwrite(text, 1, bytes, out) == bytes;
+    const bool closed = !out || !path || fclose(out) == 0;
+    if (path && !(written && closed))
+        return mc_fail(MESHCOLL_ERR_IO, "%s cannot be written: %s", path, strerror(errno));
+    return MESHCOLL_OK;
+}
+
+/* The calls [first, end) for ranks, whole in memory first: a file is written whole or not at all. */
+static int write_file(const char *path, int32_t first, int32_t end)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *const memory = open_memstream(&text, &bytes);
+    int status = memory ? MESHCOLL_OK : mc_fail_memory("a file");
+    for (int32_t rank = first; rank < end && !status; rank++)
+        status = formats[given.kind].write(&given.what, rank, memory);
+    if (memory && fclose(memory) && !status)
+        status = mc_fail_memory("a file");
+    if (!status)
+        status = write_text(path, text, bytes);
+    free(text);
+    return status;
+}
+
+static int write_split(void)
+{
+    int status = MESHCOLL_OK;
+    for (int32_t rank = 0; rank < given.what.mesh.size && !status; rank++) {
+        char *path;
+        if (asprintf(&path, "%s.%d.et", given.output, rank) < 0)
+            return mc_fail_memory("a path");
+        status = write_file(path, rank, rank + 1);
+        free(path);
+    }
+    return status;
+}
+
+static int write_all(void)
+{
+    const bool split = formats[given.kind].split;
+    const int32_t n = given.what.mesh.size;
+    uint64_t steps;
+    int status = count_steps(&given.what, &steps);
+    if (!status)
+        status =
+            split ? write_split() : write_file(given.output, 0, formats[given.kind].whole ? 1 : n);
+    if (!status && given.output)
+        printf("%d ranks, %llu steps: %s%s\n", n, (unsigned long long)steps, given.output,
+               split ? ".*.et" : "");
+    return status;
+}
+
+static const mc_option_t options[] = {
+    MC_OPTION_TEXT("mesh", "MESH", "ranks by dimension, outermost first: box=8,gpu=8", &given.mesh),
+    MC_OPTION_TEXT("bytes", "SIZE", "bytes of the whole vector: 512, 64K, 64M, 1G", &given.bytes),
+    MC_OPTION_TEXT("format", "FORMAT", "goal, msccl or chakra", &given.format),
+    MC_OPTION_TEXT("output", "FILE", "where to; left out: standard output. chakra: FILE.RANK.et",
+                   &given.output),
+    MC_OPTION_TEXT("strategy", "STRATEGY",
+                   "its text or its name; left out: the cheapest by the model", &given.strategy),
+    MC_OPTION_TEXT("links", "LINKS", "a preset or links by hand; see meshcoll list links",
+                   &given.links),
+    MC_OPTION_TEXT("root", "RANK", "root of bcast, reduce, scatter, gather: 0", &given.root),
+    {0},
+};
+
+static int run(int argc, char **argv)
+{
+    mc_arguments_t arguments = {.text = &given.collective, .most = 1};
+    int status = mc_options_parse(&mc_export_command, options, argc, argv, &arguments);
+    if (!status)
+        status = read_request(&given.what);
+    if (!status)
+        status = write_all();
+    mc_links_free(&given.what.links);
+    return status;
+}
+
+const mc_command_t mc_export_command = {
+    .name = "export",
+    .summary = "the plans of all ranks for LogGOPSim, MSCCL or Chakra",
+    .usage = usage,
+    .about = about,
+    .examples = examples,
+    .run = run,
+};
