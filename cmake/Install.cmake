@@ -30,9 +30,13 @@ foreach(page IN LISTS man_pages)
     install(FILES ${page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${man_section})
 endforeach()
 
+install(FILES docs/completion/meshcoll.bash RENAME meshcoll
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+install(FILES docs/completion/_meshcoll DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+
 # Pages that headers and errors name, and the programs that show how it is called.
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}
-    FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN lab-notes EXCLUDE PATTERN man EXCLUDE)
+    FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN lab-notes EXCLUDE PATTERN man EXCLUDE PATTERN completion EXCLUDE)
 install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DOCDIR} PATTERN __pycache__ EXCLUDE)
 
 install(EXPORT meshcollTargets NAMESPACE meshcoll:: DESTINATION ${package_dir})
