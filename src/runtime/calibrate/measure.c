@@ -23,6 +23,8 @@ enum {
     BURST_BYTES = 32 << 10, /* of the whole vector, on all lines */
     SHOTS = 8,
     MOST_REPEATS = 64,
+    PIECE_BYTES = 32 << 10, /* into which the library cuts exchanges (execute/pace.h) */
+    MOST_PIECES = 256,
     FIRST_RUNS = 4, /* one connects */
     FIRST_ROWS = 2  /* they are long where ranks share cores */
 };
@@ -41,6 +43,7 @@ typedef struct {
     bool known;       /* its sizes were found in time */
     meshcoll_t *line; /* NULL: it has none */
     size_t bytes;     /* of the long message */
+    double brief;     /* seconds of a run of short messages */
     meshcoll_request_t *request[REQUESTS];
     mc_series_t series[SERIES], both;
     mc_series_t few, burst; /* shots of short messages, and of BURST_BYTES */
@@ -185,11 +188,26 @@ static int find_short(measuring_t *m, dim_t *d, double enough)
         status = make_request(m, d, ROW, ROW_MESSAGES * SHORT_BYTES, ROW_MESSAGES);
     if (!status)
         status = batch_of(m, d, S_SHORT, FIRST_RUNS, &once);
+    d->brief = once;
     d->series[S_SHORT].repeats = repeats_for(once, enough);
     if (!status)
         status = batch_of(m, d, S_ROW, FIRST_ROWS, &once);
     d->series[S_ROW].repeats = repeats_for(once, enough);
     return status;
+}
+
+/* Long messages go in pieces where they stream, as the library cuts them: else what many lines have in flight together
+ * overflows queues, and 200 Mbit/s on 2x8 is 79 ns/B. Not in less than the bytes of 4 messages' time, as a run of
+ * `bytes` in `once` seconds tells, which would cost a fast network its rate. */
+static int32_t pieces_for(const dim_t *d, size_t bytes, double once)
+{
+    const double per_byte = once / (d->ranks - 1) / (double)bytes / d->lines;
+    const double brief = d->brief / (d->ranks - 1);
+    const double piece = fmax(PIECE_BYTES, per_byte > 0 ? 4 * brief / per_byte : 0);
+    const double pieces = (double)(bytes * GROWTH) / piece;
+    if (!d->streams || d->pulled || pieces < 1)
+        return 1;
+    return pieces < MOST_PIECES ? (int32_t)pieces : MOST_PIECES;
 }
 
 /* Messages grow until they take `enough` seconds. */
@@ -208,9 +226,10 @@ static int find_long(measuring_t *m, dim_t *d, double enough)
         d->request[QUARTER] = d->request[LONG];
         d->request[LONG] = NULL;
         d->series[S_QUARTER].repeats = repeats_for(once, enough / GROWTH);
+        const int32_t pieces = pieces_for(d, d->bytes, once);
         d->bytes *= GROWTH;
         if (!status)
-            status = make_request(m, d, LONG, d->bytes, 1);
+            status = make_request(m, d, LONG, d->bytes, pieces);
         if (!status)
             status = batch_of(m, d, S_LONG, 1, &once);
     } while (!status && !is_late(m) && once < enough && d->bytes * GROWTH <= most);
