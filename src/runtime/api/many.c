@@ -185,7 +185,7 @@ static uint64_t await(meshcoll_t *mesh, meshcoll_request_t *r, uint64_t n_failed
 /* Waits for one after the other, all of one mesh. */
 static int waitall_of(meshcoll_t *mesh, int n, meshcoll_request_t **requests)
 {
-    uint64_t before = UINT64_MAX;
+    uint64_t before = 0; /* if more have failed so far, these may be among them */
     for (int i = 0; i < n; i++)
         while (runs(requests[i])) {
             const uint64_t n_failed = await(mesh, requests[i], before);
