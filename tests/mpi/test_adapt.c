@@ -10,6 +10,7 @@
  *     test_adapt forced  nonblocking calls of one rank far ahead, which forces a strategy behind them
  *     test_adapt many    more kinds of calls than are learned of at once, in buffers that alternate on some ranks
  *     test_adapt bits    1,000 sums of the same numbers on each of two meshes have the same bits
+ *     test_adapt off     where links are off, rank 0 says so in one line
  *     test_adapt learns  the candidates take turns, and then one is used
  */
 #include <meshcoll/mpi.h>
@@ -379,6 +380,26 @@ static void check_learns(meshcoll_t *mesh)
     check(run_learns(mesh, 2600, text, 8) > 1, "a later look tries another");
 }
 
+/* Of two kinds of calls. */
+static void check_told(meshcoll_t *mesh)
+{
+    char said[4096] = "";
+    FILE *const to = tmpfile();
+    const int before = dup(STDERR_FILENO);
+    check(to && before >= 0 && dup2(fileno(to), STDERR_FILENO) >= 0, "stderr goes to a file");
+    for (int i = 0; i < 200; i++) {
+        const meshcoll_args_t a = args_of(i % 2 ? 0 : 2);
+        check(run_blocking(mesh, &a) == MESHCOLL_OK, "a call");
+    }
+    check(dup2(before, STDERR_FILENO) >= 0, "stderr is as before");
+    rewind(to);
+    const size_t n = fread(said, 1, sizeof said - 1, to);
+    const char *const at = strstr(said, "its links predict");
+    check(rank > 0 ? n == 0 : at && strchr(said, '\n') == said + n - 1, said);
+    close(before);
+    fclose(to);
+}
+
 int main(int argc, char **argv)
 {
     const char *const what = argc > 1 ? argv[1] : "mixed";
@@ -392,6 +413,8 @@ int main(int argc, char **argv)
         MPI_Finalize();
         return 0;
     }
+    if (strcmp(what, "off") == 0)
+        setenv("MESHCOLL_LINKS", "gpu=alpha:1s;beta:1GB/s", 1);
     check(meshcoll_create(MPI_COMM_WORLD, NULL, &mesh) == MESHCOLL_OK, "create");
     clock_is_false = strcmp(what, "clock") == 0 && rank == FALSE_CLOCK % size;
     if (strcmp(what, "ahead") == 0)
@@ -400,6 +423,8 @@ int main(int argc, char **argv)
         run_far_ahead(mesh, make_op, free_op);
     else if (strcmp(what, "forced") == 0)
         run_far_ahead(mesh, force_last, leave_op);
+    else if (strcmp(what, "off") == 0)
+        check_told(mesh);
     else if (strcmp(what, "many") == 0)
         run_many(mesh);
     else if (strcmp(what, "empty") == 0)

@@ -41,10 +41,10 @@ static mc_ranked_t learn(const place_t *at, const mc_choice_key_t *key, mc_learn
     int64_t words[MC_LEARN_WORDS];
     int32_t n;
     cr_assert_eq(mc_choose(&at->choice, &at->mesh, &at->believed, key, &first), MESHCOLL_OK);
-    *l = mc_learner(&first, false);
-    for (int i = 0; i < 200; i++) {
+    *l = mc_learner(&first, 0);
+    for (uint32_t i = 0; i < 200;) {
         if (mc_learner_waits(l))
-            mc_learner_agree(l, words, 1);
+            mc_learner_agree(l, words);
         if (l->phase == MC_LEARN_WANTS) {
             cr_assert_eq(mc_candidates_find(&at->mesh, &at->believed, key, &first,
                                             MC_CANDIDATES - 1, candidate, &n),
@@ -52,6 +52,7 @@ static mc_ranked_t learn(const place_t *at, const mc_choice_key_t *key, mc_learn
             mc_learner_offer(l, candidate, n);
         }
         const mc_learn_turn_t turn = mc_learner_next(l);
+        i += turn.calls;
         if (turn.agrees)
             mc_learner_tell(l, words);
         if (turn.timed)
@@ -83,7 +84,8 @@ Test(candidates, help_where_the_links_are_wrong)
                 const double first = real_seconds(&at, &l.candidate[0].strategy, &key),
                              now = real_seconds(&at, &learned.strategy, &key);
                 for (int32_t i = 0; i < l.n; i++)
-                    cr_expect_leq(now, real_seconds(&at, &l.candidate[i].strategy, &key) * 1.0001);
+                    cr_expect_leq(now, real_seconds(&at, &l.candidate[i].strategy, &key) / 0.95 *
+                                           1.0001);
                 gain += log(first / now);
                 better += now < 0.99 * first;
                 n++;

@@ -35,8 +35,8 @@ void mc_known_print(const mc_lessons_t *lessons, const mc_known_list_t *list, co
         const mc_lesson_t *const lesson = lessons->lesson[i];
         const mc_learner_t *const l = &lesson->learner;
         const bool has_chosen = l->phase == MC_LEARN_SETTLED || l->round == MC_TRIAL_LOOK;
-        if (has_chosen && l->mean[l->best] > 0)
-            print(&lesson->key, l->mean[l->best], &l->candidate[l->best].strategy, mesh, text);
+        if (has_chosen && l->took[l->best] > 0)
+            print(&lesson->key, l->took[l->best], &l->candidate[l->best].strategy, mesh, text);
     }
     for (int32_t i = 0; i < list->n; i++) {
         const mc_known_t *const known = &list->list[i];

@@ -2,17 +2,12 @@
 
 /* Of the fastest of a round: who is in the next one. The times of the first round are medians of few. */
 static const double FEW_WITHIN = 1.25;
-/* Another one is compared for longer after a look if it is faster by more than this; and a time that has changed by this
- * factor makes all take turns again. */
-static const double LOOK_GAIN = 0.95, LOOK_CHANGE = 1.5;
+/* Another one is used, and after a look compared for longer, if it is faster by more than this; and a time that has
+ * changed by this factor makes all take turns again. */
+static const double GAIN = 0.95, LOOK_CHANGE = 1.5;
 
-/* What is more counts as this: sums of many ranks stay within 63 bits. */
+/* What is more counts as this. */
 static const int64_t MOST_NS = INT64_C(1) << 40;
-
-/* Each of the last words counts the ranks that know a time, for so many candidates. */
-enum { COUNT_BITS = 21, COUNTS = 3 };
-_Static_assert(COUNTS *(MC_LEARN_WORDS - MC_CANDIDATES) == MC_CANDIDATES, "each has a count");
-_Static_assert(COUNTS *COUNT_BITS < 64, "they fit in a word");
 
 mc_learner_t mc_learner(const mc_ranked_t *first, int64_t ns)
 {
@@ -21,7 +16,7 @@ mc_learner_t mc_learner(const mc_ranked_t *first, int64_t ns)
                           .round = MC_TRIAL_FIRST,
                           .n = 1,
                           .candidate = {*first},
-                          .mean = {ns},
+                          .took = {ns},
                           .n_turns = 1};
 }
 
@@ -137,7 +132,7 @@ void mc_learner_note(mc_learner_t *l, int32_t candidate, int64_t ns)
 /* Of an even number the lower one: what disturbs a call makes it longer. */
 static int64_t median(const int64_t *time, int32_t n)
 {
-    int64_t sorted[MC_LEARN_LONG];
+    int64_t sorted[MC_LEARN_LONG] = {0};
     for (int32_t i = 0; i < n; i++) {
         int32_t at = i;
         for (; at > 0 && sorted[at - 1] > time[i]; at--)
@@ -147,24 +142,38 @@ static int64_t median(const int64_t *time, int32_t n)
     return sorted[(n - 1) / 2];
 }
 
+static bool is_rooted(const mc_learner_t *l)
+{
+    return mc_moves[l->candidate[0].strategy.collective].rooted;
+}
+
+static int64_t mean(const int64_t *time, int32_t n)
+{
+    int64_t sum = 0;
+    for (int32_t i = 0; i < n; i++)
+        sum += time[i];
+    return sum / n;
+}
+
 void mc_learner_tell(const mc_learner_t *l, int64_t words[MC_LEARN_WORDS])
 {
-    for (int32_t w = 0; w < MC_LEARN_WORDS; w++)
-        words[w] = 0;
-    for (int32_t c = 0; c < l->n; c++) {
-        if (l->n_times[c] == 0)
-            continue;
-        words[c] = median(l->time[c], l->n_times[c]);
-        words[MC_CANDIDATES + c / COUNTS] += INT64_C(1) << c % COUNTS * COUNT_BITS;
+    for (int32_t c = 0; c < MC_CANDIDATES; c++) {
+        const int32_t n = c < l->n ? l->n_times[c] : 0;
+        const int64_t own = n == 0 ? 0 : is_rooted(l) ? mean(l->time[c], n) : median(l->time[c], n);
+        words[c] = n > 0 ? own : INT64_MAX;
+        words[MC_CANDIDATES + c] = -own;
     }
 }
 
-/* ns; 0: some rank does not know it. */
-static int64_t mean_of(const int64_t words[MC_LEARN_WORDS], int32_t c, int32_t ranks)
+/* Of the ranks the most, or the least; 0: some rank does not know it. */
+static int64_t most_of(const int64_t words[MC_LEARN_WORDS], int32_t c)
 {
-    const int64_t counts = words[MC_CANDIDATES + c / COUNTS] >> c % COUNTS * COUNT_BITS;
-    const bool all = (counts & ((INT64_C(1) << COUNT_BITS) - 1)) == ranks;
-    return all ? words[c] / ranks : 0;
+    return words[c] <= MOST_NS ? words[c] : 0;
+}
+
+static int64_t least_of(const int64_t words[MC_LEARN_WORDS], int32_t c)
+{
+    return most_of(words, c) > 0 ? -words[MC_CANDIDATES + c] : 0;
 }
 
 /* Sorts the turns by time, without those of which none is known; returns how many are left. */
@@ -174,9 +183,9 @@ static int32_t rank_turns(mc_learner_t *l)
     for (int32_t i = 0; i < l->n_turns; i++) {
         const int32_t c = l->turn[i];
         int32_t at = n;
-        if (l->mean[c] == 0)
+        if (l->took[c] == 0)
             continue;
-        for (; at > 0 && l->mean[l->turn[at - 1]] > l->mean[c]; at--)
+        for (; at > 0 && l->took[l->turn[at - 1]] > l->took[c]; at--)
             l->turn[at] = l->turn[at - 1];
         l->turn[at] = c;
         n++;
@@ -184,13 +193,22 @@ static int32_t rank_turns(mc_learner_t *l)
     return l->n_turns = n;
 }
 
+/* Of those that take turns, if it is faster than the one in use by more than what noise is. */
+static int32_t take_fastest(mc_learner_t *l)
+{
+    const double now = (double)l->took[l->best];
+    const int32_t known = rank_turns(l);
+    if (known > 0 && (now == 0 || (double)l->took[l->turn[0]] < GAIN * now))
+        l->best = l->turn[0];
+    return known;
+}
+
 static void settle_all(mc_learner_t *l)
 {
-    const int32_t known = rank_turns(l);
-    if (known > 0)
-        l->best = l->turn[0];
-    while (l->n_turns > 1 &&
-           (double)l->mean[l->turn[l->n_turns - 1]] > FEW_WITHIN * (double)l->mean[l->best])
+    if (take_fastest(l) == 0)
+        return;
+    const double fastest = (double)l->took[l->turn[0]];
+    while ((double)l->took[l->turn[l->n_turns - 1]] > FEW_WITHIN * fastest)
         l->n_turns--;
     if (l->n_turns > MC_LEARN_FEW)
         l->n_turns = MC_LEARN_FEW;
@@ -198,36 +216,32 @@ static void settle_all(mc_learner_t *l)
         begin_round(l, MC_TRIAL_FEW);
 }
 
-static void settle_few(mc_learner_t *l)
-{
-    if (rank_turns(l) > 0)
-        l->best = l->turn[0];
-}
-
 static void settle_look(mc_learner_t *l, int64_t before)
 {
-    const int64_t now = l->mean[l->best], other = l->mean[l->other];
+    const int64_t now = l->took[l->best], other = l->took[l->other];
     if (now == 0 || other == 0)
         return;
     const double change = before > 0 ? (double)now / (double)before : 1;
     if (change > LOOK_CHANGE || change < 1 / LOOK_CHANGE)
         begin_all(l);
-    else if ((double)other < LOOK_GAIN * (double)now)
+    else if ((double)other < GAIN * (double)now)
         begin_round(l, MC_TRIAL_FEW);
 }
 
-void mc_learner_agree(mc_learner_t *l, const int64_t words[MC_LEARN_WORDS], int32_t ranks)
+void mc_learner_agree(mc_learner_t *l, const int64_t words[MC_LEARN_WORDS])
 {
-    const int64_t before = l->mean[l->best];
-    for (int32_t i = 0; i < l->n_turns; i++)
-        l->mean[l->turn[i]] = mean_of(words, l->turn[i], ranks);
+    const int64_t before = l->took[l->best];
+    for (int32_t i = 0; i < l->n_turns; i++) {
+        const int32_t c = l->turn[i];
+        l->took[c] = is_rooted(l) ? most_of(words, c) : least_of(words, c);
+    }
     enter(l, MC_LEARN_SETTLED);
-    if (l->round == MC_TRIAL_FIRST && l->mean[l->best] > 0)
+    if (l->round == MC_TRIAL_FIRST && l->took[l->best] > 0)
         enter(l, MC_LEARN_WANTS);
     else if (l->round == MC_TRIAL_ALL)
         settle_all(l);
     else if (l->round == MC_TRIAL_FEW)
-        settle_few(l);
+        (void)take_fastest(l);
     else if (l->round == MC_TRIAL_LOOK)
         settle_look(l, before);
 }
@@ -252,7 +266,7 @@ int mc_learner_check(const mc_learner_t *l)
             return mc_fail(MESHCOLL_ERR_INVALID_ARG, "a learner: %d takes turns, but there are %d",
                            l->turn[i], l->n);
     for (int32_t c = 0; c < l->n; c++)
-        if (l->n_times[c] < 0 || l->n_times[c] > MC_LEARN_LONG || l->mean[c] < 0)
+        if (l->n_times[c] < 0 || l->n_times[c] > MC_LEARN_LONG || l->took[c] < 0)
             return mc_fail(MESHCOLL_ERR_INVALID_ARG, "a learner: %d times of candidate %d",
                            l->n_times[c], c);
     return MESHCOLL_OK;
@@ -262,8 +276,8 @@ void mc_learner_print(const mc_learner_t *l, const mc_mesh_t *mesh, mc_text_t *t
 {
     for (int32_t c = 0; c < l->n; c++) {
         mc_text_add(text, "    %c ", c == l->best ? '*' : ' ');
-        if (l->mean[c] > 0)
-            mc_text_add(text, "%10.1f us", (double)l->mean[c] / 1e3);
+        if (l->took[c] > 0)
+            mc_text_add(text, "%10.1f us", (double)l->took[c] / 1e3);
         else
             mc_text_add(text, "%13s", "not timed");
         mc_text_add(text, ", predicted %10.1f us  ", l->candidate[c].seconds * 1e6);

@@ -13,10 +13,10 @@
  * all ranks. Only the times that a rank has noted are its own. It is asked at some calls, and tells at which one next:
  * those between do as the last one asked.
  *
- * A time is that of one rank, from the start of a call there to its end there. The times of a candidate are that rank's
- * median, and ranks add up their medians: where a rank is early it waits as long for the others with each candidate, so
- * that the sums differ by what the candidates take. So it is also in calls with a root, where some ranks only send and
- * leave: they add little to each sum.
+ * A time is that of one rank, from the start of a call there to its end there. In a call without a root what counts is
+ * the median of the rank where it is least: that of the one that arrives last, which waits for no other. In a call with
+ * a root some ranks only send and leave, and may be several calls ahead: there it is the mean of the rank where it is
+ * most, as such a rank goes at the pace of all.
  */
 #ifndef MC_RUNTIME_LEARNER_H
 #define MC_RUNTIME_LEARNER_H
@@ -34,7 +34,7 @@ enum {
      * most */
     MC_LOOK_FIRST = 512,
     MC_LOOK_SELDOM = 8192,
-    MC_LEARN_WORDS = MC_CANDIDATES + 2 /* what ranks combine, by sums */
+    MC_LEARN_WORDS = 2 * MC_CANDIDATES /* what ranks combine, by the greatest */
 };
 
 typedef enum {
@@ -56,7 +56,7 @@ typedef struct {
     uint32_t until_look; /* when it settles */
     int32_t n, best;     /* candidates, the planner's first; which is used */
     mc_ranked_t candidate[MC_CANDIDATES]; /* with what the links predict */
-    int64_t mean[MC_CANDIDATES];          /* ns: what ranks took on average; 0: not known */
+    int64_t took[MC_CANDIDATES];          /* ns; 0: not known */
     int32_t n_turns, turn[MC_CANDIDATES]; /* who takes turns in this round */
     int32_t other;                        /* whom the last look compared */
     /* This rank's own, of this round. */
@@ -89,9 +89,9 @@ bool mc_learner_repeats(const mc_learner_t *l);
 
 /* A timed call of this round took so long; what is not positive is left out, as of a clock that was set. */
 void mc_learner_note(mc_learner_t *l, int32_t candidate, int64_t ns);
-/* What this rank adds to the sums, and what follows from those of so many ranks. */
+/* What this rank tells, and what follows from the greatest of each word. */
 void mc_learner_tell(const mc_learner_t *l, int64_t words[MC_LEARN_WORDS]);
-void mc_learner_agree(mc_learner_t *l, const int64_t words[MC_LEARN_WORDS], int32_t ranks);
+void mc_learner_agree(mc_learner_t *l, const int64_t words[MC_LEARN_WORDS]);
 
 /* ERR_INVALID_ARG with what is wrong. */
 int mc_learner_check(const mc_learner_t *l);

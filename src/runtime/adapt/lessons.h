@@ -20,8 +20,9 @@ typedef struct {
     uint64_t seen;      /* of those that came, at the last sweep */
     int32_t candidate;  /* of the last call */
     uint32_t agreement; /* the number of the agreement that it began last, from 1 on */
-    bool has_sums;      /* of that one */
-    int64_t sums[MC_LEARN_WORDS];
+    bool has_words;     /* of that one */
+    int64_t words[MC_LEARN_WORDS];
+    bool links_off; /* its calls took more than twice, or less than half, of what links predict */
     mc_choice_key_t key;
     mc_learner_t learner;
 } mc_lesson_t;

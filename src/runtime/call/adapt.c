@@ -1,5 +1,7 @@
 #include "runtime/call/adapt.h"
 
+#include "base/system/log.h"
+#include "base/table.h"
 #include "runtime/choose/candidates.h"
 #include "runtime/handle/calibrated.h"
 #include "runtime/handle/digest.h"
@@ -52,8 +54,8 @@ static int finish(meshcoll_request_t *r)
     h->calls.adapt->done++;
     mc_busy_reached(&h->calls.adapt->pending);
     if (lesson && lesson->agreement == x->agreement) {
-        memcpy(lesson->sums, x->words, sizeof x->words);
-        lesson->has_sums = true;
+        memcpy(lesson->words, x->words, sizeof x->words);
+        lesson->has_words = true;
     }
     serve_deferred(h);
     return MESHCOLL_OK;
@@ -81,14 +83,14 @@ static int begin_agreement(meshcoll_t *h, mc_lesson_t *lesson)
     if (spare)
         mc_list_remove(&spare->spare);
     else
-        status = mc_run_make_allreduce(h, &agreement_kind, MESHCOLL_SUM,
+        status = mc_run_make_allreduce(h, &agreement_kind, MESHCOLL_MAX,
                                        offsetof(agreement_t, words), MC_LEARN_WORDS, &run);
     if (status)
         return status;
     agreement_t *const x = spare ? spare : (agreement_t *)run;
     x->key = lesson->key;
     x->agreement = lesson->agreement = ++t->begun;
-    lesson->has_sums = false;
+    lesson->has_words = false;
     mc_learner_tell(&lesson->learner, x->words);
     x->run.head.number = MC_AGREEMENT_NUMBER;
     x->run.head.released = true; /* nobody waits for it */
@@ -114,7 +116,7 @@ static bool call_learns(const meshcoll_t *h, const meshcoll_args_t *a, const mc_
 static bool is_ready(const meshcoll_t *h, const mc_choice_key_t *key)
 {
     const mc_lesson_t *const lesson = mc_lessons_find(&h->calls.adapt->lessons, key);
-    return !lesson || lesson->left > 1 || !mc_learner_waits(&lesson->learner) || lesson->has_sums;
+    return !lesson || lesson->left > 1 || !mc_learner_waits(&lesson->learner) || lesson->has_words;
 }
 
 static int await(meshcoll_t *h, const mc_choice_key_t *key)
@@ -139,18 +141,43 @@ static int offer(const meshcoll_t *h, mc_lesson_t *lesson)
     return status;
 }
 
-/* Right links are not wrong by so much: docs/lab-notes/calibration.md. */
-static const double FAR = 4;
+/* Right links are not wrong by so much: docs/lab-notes/calibration.md. And so much is told. */
+static const double FAR = 4, OFF = 2;
 
-/* Other work never makes a call faster: one that takes far less time than predicted tells that links were measured
- * beside it. Not of calls with a root, where ranks that only send are done early; and not on links of another mesh. */
-static void doubt_links(const meshcoll_t *h, const mc_lesson_t *lesson)
+static void tell_off(const meshcoll_t *h, const mc_lesson_t *lesson, double took)
+{
+    enum { NUMBER = 32 };
+    char size[NUMBER], takes[NUMBER], predicted[NUMBER];
+    mc_log(
+        MC_LOG_WARN,
+        "%s of %s on %s takes %s, and its links predict %s: they are off by more than 2, so that "
+        "choices may be wrong until calls have learned; \"meshcoll tune\" measures links",
+        meshcoll_collective_name(lesson->key.collective),
+        mc_print_bytes((double)lesson->key.bytes, size, sizeof size), h->text,
+        mc_print_seconds(took, takes, sizeof takes),
+        mc_print_seconds(lesson->learner.candidate[0].seconds, predicted, sizeof predicted));
+}
+
+/* By the first times of the planner's choice. Links are too slow only if the rank that waited longest for others took
+ * less, and too fast only if the last one took more, on a core of its own. Other work never makes a call faster: one that
+ * takes far less time tells that links were measured beside it. Not of calls with a root, where ranks that only send are
+ * done early; and not on links of another mesh. */
+static void doubt_links(meshcoll_t *h, mc_lesson_t *lesson)
 {
     const mc_learner_t *const l = &lesson->learner;
-    const double took = (double)l->mean[0] * 1e-9;
-    if (took > 0 && FAR * took < l->candidate[0].seconds && !h->ranks.job_rank &&
-        !mc_moves[lesson->key.collective].rooted)
+    const double most = (double)lesson->words[0] * 1e-9;
+    const double least = -(double)lesson->words[MC_CANDIDATES] * 1e-9;
+    const double predicted = l->candidate[0].seconds;
+    if (l->phase != MC_LEARN_WANTS || h->ranks.job_rank || mc_moves[lesson->key.collective].rooted)
+        return;
+    if (FAR * most < predicted)
         mc_calibrated_drop(h->job);
+    lesson->links_off =
+        OFF * most < predicted || (least > OFF * predicted && !h->job->oversubscribed);
+    if (!lesson->links_off || h->calls.adapt->has_told || mc_comm_rank_of(&h->order, h->rank) > 0)
+        return;
+    h->calls.adapt->has_told = true;
+    tell_off(h, lesson, OFF * most < predicted ? most : least);
 }
 
 /* All that changes a learner but looks. */
@@ -159,9 +186,9 @@ static int ask(meshcoll_t *h, mc_lesson_t *lesson, mc_learn_turn_t *turn)
     mc_learner_t *const l = &lesson->learner;
     int status = MESHCOLL_OK;
     if (mc_learner_waits(l)) {
-        mc_learner_agree(l, lesson->sums, h->mesh.size);
+        mc_learner_agree(l, lesson->words);
         doubt_links(h, lesson);
-        lesson->has_sums = false;
+        lesson->has_words = false;
     }
     if (l->phase == MC_LEARN_WANTS)
         status = offer(h, lesson);
@@ -475,8 +502,9 @@ void mc_adapt_print(const meshcoll_t *h, mc_text_t *text)
                     (unsigned long long)lesson->key.bytes);
         if (mc_moves[lesson->key.collective].rooted)
             mc_text_add(text, ", root %d", mc_comm_rank_of(&h->order, lesson->key.root));
-        mc_text_add(text, "%s: %s\n", lesson->key.ordered ? ", in one order of sums" : "",
-                    phase[lesson->learner.phase]);
+        mc_text_add(text, "%s: %s%s\n", lesson->key.ordered ? ", in one order of sums" : "",
+                    phase[lesson->learner.phase],
+                    lesson->links_off ? "; its links are off by more than 2" : "");
         mc_learner_print(&lesson->learner, &h->mesh, text);
     }
 }
@@ -491,7 +519,7 @@ bool mc_adapt_is_slow(const meshcoll_t *h)
     for (int32_t i = 0; t && i < t->n; i++) {
         const mc_learner_t *const l = &t->lesson[i]->learner;
         const uint64_t bytes = t->lesson[i]->key.bytes;
-        const double ratio = (double)l->mean[l->best] * 1e-9 / l->candidate[l->best].seconds;
+        const double ratio = (double)l->took[l->best] * 1e-9 / l->candidate[l->best].seconds;
         if (mc_moves[t->lesson[i]->key.collective].rooted || !(ratio > 0))
             continue;
         if (bytes > most) {

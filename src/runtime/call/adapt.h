@@ -6,7 +6,7 @@
  * is blocking, nonblocking or of a group, so that ranks may differ in that. Not those that have a strategy of their own,
  * or whose strategy is forced; nor persistent requests and calls on device memory, which take the planner's choice.
  *
- * Ranks agree by the sums of what they timed: an allreduce that nobody waits for, begun at the same call on all ranks,
+ * Ranks agree by the greatest of what each tells: an allreduce that nobody waits for, begun at the same call on all ranks,
  * and used from a later call on, the same on all ranks too. Should it not be complete by then, a blocking call waits for
  * it. A nonblocking one must not, as other ranks may wait for what its caller does next: it is deferred, and makes its
  * plan when the agreement is complete. Calls that learn after it follow it, and find none bound, so that learners see
@@ -29,6 +29,7 @@ typedef struct mc_adapt {
     mc_list_t pending;     /* agreements that wait for the one before them */
     mc_list_t spare;       /* that run no more */
     mc_list_t deferred;    /* calls, in their order */
+    bool has_told;         /* that links are off */
     struct {
         const meshcoll_request_t *request; /* of the call that is timed; NULL: none is */
         mc_lesson_t *lesson;

@@ -414,8 +414,7 @@ static int print_learned(const report_t *r)
     mc_text_t text = mc_text(room, ROOM);
     mc_adapt_print(r->h, &text);
     if (text.length > 0)
-        fprintf(r->out, "\nWhat calls learned, by the mean of all ranks (*: what is used):\n%s",
-                room);
+        fprintf(r->out, "\nWhat calls learned, and what they took (*: what is used):\n%s", room);
     free(room);
     return MESHCOLL_OK;
 }
