@@ -276,7 +276,7 @@ typedef struct {
     unsigned alone, joined; /* chunks of all ranks */
 } traffic_t;
 
-/* docs/gpu.md has these numbers. */
+/* docs/dev/gpu.md has these numbers. */
 Test(device, traffic_of_joined_messages)
 {
     static const traffic_t rows[] = {
