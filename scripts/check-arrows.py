@@ -75,7 +75,7 @@ MAY["network"] = [*CORE[:3], "base/system"]     # of the command, not of the lib
 MAY["simulate"] = CORE + COMPOSE + ["network"]
 LIBRARY = list(MAY)
 MAY["mpi"] = []
-COMMANDS = ["tools/" + name for name in ("count", "export", "list", "plan", "run", "simulate", "status", "topo", "trace", "tune", "verify")]
+COMMANDS = ["tools/" + name for name in ("count", "export", "list", "overlay", "plan", "run", "simulate", "status", "topo", "trace", "tune", "verify")]
 MAY["tools/common"] = [*LIBRARY, "mpi"]
 MAY["tools/gpu"] = ["base", "mesh", "gpu/cuda", "runtime/place"]
 for command in COMMANDS:

@@ -120,16 +120,24 @@ static void ratios(int ends)
         }
 }
 
-/* The planner's choice by simulation, over the fastest of `most` strategies of its list and the named ones, less 1. */
-static double regret_of(meshcoll_collective_t c, mc_network_t *network, uint32_t most)
+/* The fastest of the first 1, 4 and 16 of the planner's list by simulation (plan --simulate N), over the fastest of
+ * `most` of it and the named ones, less 1. */
+enum { CHOICES = 3 };
+static const uint32_t among[CHOICES] = {1, 4, 16};
+
+static void regret_of(meshcoll_collective_t c, mc_network_t *network, uint32_t most,
+                      double regrets[CHOICES])
 {
     const mc_planner_query_t query = {.bytes = study.bytes, .max_segments = 256, .most = most};
     mc_ranking_t ranking;
     need(mc_planner_rank(c, &study.mesh, &study.links, &query, &ranking));
-    const double chosen = simulated(&ranking.list[0].strategy, network);
-    double best = chosen;
-    for (uint32_t i = 1; i < ranking.n && i < most; i++)
+    double best = INFINITY, chosen = 0;
+    for (uint32_t i = 0; i < ranking.n && i < most; i++) {
         best = fmin(best, simulated(&ranking.list[i].strategy, network));
+        chosen = i == 0 ? best : chosen;
+        for (int k = 0; k < CHOICES; k++)
+            regrets[k] = i < among[k] ? best : regrets[k];
+    }
     for (int32_t i = 0; i < mc_named_count(); i++) {
         mc_strategy_t s;
         const mc_named_t *const named = mc_named_at(i);
@@ -140,7 +148,8 @@ static double regret_of(meshcoll_collective_t c, mc_network_t *network, uint32_t
                 best = fmin(best, simulated(&s, network));
     }
     free(ranking.list);
-    return chosen / best - 1;
+    for (int k = 0; k < CHOICES; k++)
+        regrets[k] = regrets[k] / best - 1;
 }
 
 static void regret(uint32_t most)
@@ -155,10 +164,10 @@ static void regret(uint32_t most)
     static const meshcoll_collective_t all[] = {MESHCOLL_BCAST, MESHCOLL_ALLGATHER,
                                                 MESHCOLL_REDUCE_SCATTER, MESHCOLL_ALLREDUCE};
     static const double sizes[] = {1 << 16, 1 << 20, 1 << 24, 1 << 28};
-    printf("| network | boxes | mean | worst |\n|---|---|---|---|\n");
+    printf("| network | boxes | mean | worst | mean, of 4 | of 16 |\n|---|---|---|---|---|---|\n");
     for (size_t k = 0; k < MC_COUNT(networks); k++)
         for (size_t m = 0; m < MC_COUNT(boxes); m++) {
-            double sum = 0, worst = 0;
+            double sum[CHOICES] = {0}, worst = 0;
             mc_network_t network;
             char where[96] = "";
             need(mc_mesh_parse(boxes[m], &study.mesh));
@@ -168,17 +177,18 @@ static void regret(uint32_t most)
             for (size_t c = 0; c < MC_COUNT(all); c++)
                 for (size_t i = 0; i < MC_COUNT(sizes); i++) {
                     study.bytes = sizes[i];
-                    const double r = regret_of(all[c], &network, most);
-                    sum += r;
-                    if (r > worst) {
-                        worst = r;
+                    double r[CHOICES] = {0};
+                    regret_of(all[c], &network, most, r);
+                    for (int f = 0; f < CHOICES; f++)
+                        sum[f] += 100 * r[f] / (double)(MC_COUNT(all) * MC_COUNT(sizes));
+                    if (r[0] > worst) {
+                        worst = r[0];
                         snprintf(where, sizeof where, "%s, %.0f KiB", mc_moves[all[c]].name,
                                  sizes[i] / 1024);
                     }
                 }
-            printf("| %s | %d | %.1f %% | %.1f %% (%s) |\n", networks[k].name,
-                   study.mesh.dim[0].extent, 100 * sum / (double)(MC_COUNT(all) * MC_COUNT(sizes)),
-                   100 * worst, where);
+            printf("| %s | %d | %.1f %% | %.1f %% (%s) | %.1f %% | %.1f %% |\n", networks[k].name,
+                   study.mesh.dim[0].extent, sum[0], 100 * worst, where, sum[1], sum[2]);
             fflush(stdout);
             mc_network_free(&network);
         }

@@ -13,7 +13,7 @@ static int32_t read_rank(const char **at, int32_t n)
     return rank < n ? (int32_t)rank : -1;
 }
 
-/* Appends "5" or "8-15" to the `n_taken` ranks that are in the order; false: it is no such thing, or one is there. */
+/* Appends "5", "8-15" or "15-8" to the `n_taken` ranks that are in the order; false: it is no such thing, or one is there. */
 static bool take_range(const char **at, int32_t n, int32_t *order, int32_t *n_taken, bool *taken)
 {
     const int32_t first = read_rank(at, n);
@@ -22,13 +22,15 @@ static bool take_range(const char **at, int32_t n, int32_t *order, int32_t *n_ta
         ++*at;
         last = read_rank(at, n);
     }
-    for (int32_t r = first; r <= last && r >= 0; r++) {
+    if (last < 0 || (**at && **at != ','))
+        return false;
+    for (int32_t r = first, step = first <= last ? 1 : -1; r != last + step; r += step) {
         if (taken[r])
             return false;
         taken[r] = true;
         order[(*n_taken)++] = r;
     }
-    return first >= 0 && first <= last && (**at == ',' || !**at);
+    return true;
 }
 
 static int fill(const char *text, int32_t n, int32_t *order, bool *taken)
@@ -74,7 +76,8 @@ char *mc_order_print(const int32_t *order, int32_t n)
     char *const buffer = malloc(room);
     mc_text_t text = mc_text(buffer, buffer ? room : 0);
     for (int32_t i = 0, next; buffer && i < n; i = next) {
-        for (next = i + 1; next < n && order[next] == order[next - 1] + 1; next++)
+        const int32_t step = i + 1 < n && order[i + 1] < order[i] ? -1 : 1;
+        for (next = i + 1; next < n && order[next] == order[next - 1] + step; next++)
             ;
         mc_text_add(&text, "%s%d", i ? "," : "", order[i]);
         if (next > i + 2)

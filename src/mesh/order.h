@@ -1,4 +1,4 @@
-/* The order in which ranks stand on a mesh, as text: "0,2,1,3" has rank 2 at place 1; "8-15,0-7" is shorter than its
+/* The order in which ranks stand on a mesh, as text: "0,2,1,3" has rank 2 at place 1; "8-15,7-0" is shorter than its
  * sixteen numbers. */
 #ifndef MC_MESH_ORDER_H
 #define MC_MESH_ORDER_H

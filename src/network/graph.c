@@ -131,23 +131,26 @@ static int list_ways(mc_graph_t *g)
     return MESHCOLL_OK;
 }
 
-void mc_graph_measure(mc_graph_t *g, int32_t from)
+void mc_graph_measure(mc_graph_t *g, int32_t from, uint32_t to)
 {
-    uint32_t n = 0;
-    if (g->from == from)
-        return;
-    g->from = from;
-    memset(g->far, 0xff, g->n_nodes * sizeof *g->far);
-    g->far[from] = 0;
-    g->queue[n++] = (uint32_t)from;
-    for (uint32_t i = 0; i < n; i++)
-        for (uint32_t w = g->off[g->queue[i]]; w < g->off[g->queue[i] + 1]; w++) {
+    if (g->from != from) {
+        g->from = from;
+        memset(g->far, 0xff, g->n_nodes * sizeof *g->far);
+        g->far[from] = 0;
+        g->queue[0] = (uint32_t)from;
+        g->n_queued = 1;
+        g->n_left = 0;
+    }
+    while (g->far[to] < 0 && g->n_left < g->n_queued) {
+        const uint32_t node = g->queue[g->n_left++];
+        for (uint32_t w = g->off[node]; w < g->off[node + 1]; w++) {
             const uint32_t next = mc_graph_head(g, g->way[w]);
             if (g->far[next] >= 0)
                 continue;
-            g->far[next] = g->far[g->queue[i]] + 1;
-            g->queue[n++] = next;
+            g->far[next] = g->far[node] + 1;
+            g->queue[g->n_queued++] = next;
         }
+    }
 }
 
 int mc_graph_parse(const char *path, const char *text, size_t bytes, mc_graph_t **graph)
@@ -167,14 +170,14 @@ int mc_graph_parse(const char *path, const char *text, size_t bytes, mc_graph_t 
                     path);
     if (!status)
         status = list_ways(r.g);
-    if (!status) {
+    if (!status)
         r.g->from = -1;
-        mc_graph_measure(r.g, 0);
-    }
-    for (uint32_t i = 0; !status && i < r.g->n_nodes; i++)
+    for (uint32_t i = 0; !status && i < r.g->n_nodes; i++) {
+        mc_graph_measure(r.g, 0, i);
         if (r.g->far[i] < 0)
             status = mc_fail(MESHCOLL_ERR_PARSE, "%s: no links lead from end 0 to %s", path,
                              r.g->name[i]);
+    }
     free(r.hash);
     if (status)
         mc_graph_free(r.g);

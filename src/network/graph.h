@@ -14,7 +14,8 @@ struct mc_graph {
         double beta; /* 0: that of the network */
     } * edge;
     uint32_t *off, *way; /* by node: the links that lead away from it, way[off[i]…off[i + 1]) */
-    uint32_t *queue;
+    uint32_t *queue, n_queued,
+        n_left; /* nodes by distance: so many are measured, and so many of them left behind */
     int32_t *far,
         from; /* links from node `from` to each node; -1: not reached. from < 0: not computed */
 };
@@ -32,7 +33,7 @@ static inline uint32_t mc_graph_tail(const mc_graph_t *g, uint32_t link)
 {
     return g->edge[link / 2].node[link & 1];
 }
-/* Sets `far` for that node: breadth first. */
-void mc_graph_measure(mc_graph_t *g, int32_t from);
+/* Sets `far` of node `to`, and of all that are nearer to `from`: breadth first, on from where the last call came to. */
+void mc_graph_measure(mc_graph_t *g, int32_t from, uint32_t to);
 
 #endif

@@ -62,6 +62,11 @@ int mc_network_check(const mc_network_t *network);
 int mc_network_fit(mc_network_t *network, int32_t ends, int32_t per_box);
 /* Appends the links from one end to another, of a fitted network. Fastest where `from` seldom changes. */
 int mc_network_route(mc_network_t *network, int32_t from, int32_t to, mc_route_t *route);
+/* How many links a message takes besides those of its route: between an end and its leaf. */
+static inline uint32_t mc_network_plugs(const mc_network_t *network)
+{
+    return network->kind == MC_NETWORK_TREE ? 2 : 0;
+}
 /* Seconds per byte of a link. */
 double mc_network_beta(const mc_network_t *network, uint32_t link);
 /* "leaf85.0 up22": the 22nd link up of switch 0 of the 85th leaf. "node3.4.5 +x"; "a>b". */

@@ -176,7 +176,7 @@ static int route_graph(const mc_network_t *n, int32_t from, int32_t to, mc_route
     mc_graph_t *const g = n->graph;
     const uint32_t start = route->n;
     int status = MESHCOLL_OK;
-    mc_graph_measure(g, from);
+    mc_graph_measure(g, from, (uint32_t)to);
     for (uint32_t node = (uint32_t)to; node != (uint32_t)from && !status;) {
         uint32_t nearer = 0;
         for (uint32_t w = g->off[node]; w < g->off[node + 1]; w++)

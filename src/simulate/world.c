@@ -32,10 +32,8 @@ int32_t mc_simulate_outer(const mc_mesh_t *mesh)
     return d;
 }
 
-/* The number of each rank's port among those that lead out of boxes; ranks of a port follow each other. Returns how many
- * there are; *per_box: in the first box. */
-static int32_t number_ends(const mc_mesh_t *mesh, const mc_links_t *links, int32_t *end,
-                           int32_t *per_box)
+int32_t mc_simulate_ends(const mc_mesh_t *mesh, const mc_links_t *links, int32_t *end,
+                         int32_t *per_box)
 {
     const int32_t outer = mc_simulate_outer(mesh);
     const int32_t wire = outer < 0 ? -1 : mc_links_wire(links, outer);
@@ -54,7 +52,7 @@ static int32_t number_ends(const mc_mesh_t *mesh, const mc_links_t *links, int32
 int mc_simulate_fit(const mc_mesh_t *mesh, const mc_links_t *links, mc_network_t *network)
 {
     int32_t per_box = 1;
-    const int32_t ends = number_ends(mesh, links, NULL, &per_box);
+    const int32_t ends = mc_simulate_ends(mesh, links, NULL, &per_box);
     if (ends == 0)
         return mc_fail(
             MESHCOLL_ERR_INVALID_ARG,
@@ -187,7 +185,7 @@ int mc_sim_world_create(const mc_simulation_t *q, const mc_orbits_t *o, mc_sim_w
     if (!status && q->slow_link)
         status = slow_down(q, &w);
     if (!status) {
-        number_ends(q->mesh, q->links, end, &per_box);
+        mc_simulate_ends(q->mesh, q->links, end, &per_box);
         status = find_pairs(q, o, &w, end);
     }
     free(end);

@@ -6,9 +6,9 @@
 #include <string.h>
 
 static const mc_command_t *const commands[] = {
-    &mc_plan_command,   &mc_trace_command, &mc_verify_command, &mc_count_command,
-    &mc_list_command,   &mc_topo_command,  &mc_run_command,    &mc_simulate_command,
-    &mc_status_command, &mc_tune_command,  &mc_export_command,
+    &mc_plan_command,     &mc_trace_command,  &mc_verify_command, &mc_count_command,
+    &mc_list_command,     &mc_topo_command,   &mc_run_command,    &mc_overlay_command,
+    &mc_simulate_command, &mc_status_command, &mc_tune_command,   &mc_export_command,
 };
 
 static int print_help(FILE *out)

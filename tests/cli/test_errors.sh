@@ -5,7 +5,7 @@
 bcast=(plan bcast --mesh box=4,gpu=8)
 ring=(trace allreduce --mesh x=4 --strategy allreduce:ring)
 
-refused "expected one of plan, trace, verify, count, list, topo, run, simulate, status, tune, export, help" paln
+refused "expected one of plan, trace, verify, count, list, topo, run, overlay, simulate, status, tune, export, help" paln
 refused "there is no command 'nonsense'" help nonsense
 
 refused "which collective? expected one of bcast, reduce" plan --mesh x=4 --bytes 1K
@@ -73,7 +73,7 @@ run 2
 
 # Help is no error, for each command.
 run 0 --help
-for command in plan trace verify count list topo run simulate status tune export; do
+for command in plan trace verify count list topo run overlay simulate status tune export; do
     has "$command "
     run 0 help $command
     has "examples:"

@@ -33,8 +33,8 @@ typedef struct {
 } mc_command_t;
 
 extern const mc_command_t mc_plan_command, mc_trace_command, mc_verify_command, mc_count_command,
-    mc_list_command, mc_topo_command, mc_run_command, mc_simulate_command, mc_status_command,
-    mc_tune_command, mc_export_command;
+    mc_list_command, mc_overlay_command, mc_topo_command, mc_run_command, mc_simulate_command,
+    mc_status_command, mc_tune_command, mc_export_command;
 
 /* Also prints the command's help where it is asked for: MC_HELPED. */
 int mc_options_parse(const mc_command_t *command, const mc_option_t *option, int argc, char **argv,
