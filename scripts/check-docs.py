@@ -17,7 +17,7 @@ FOLDERS = ("src", "include", "tests", "bench", "examples", "docs", "python", "sc
 FROM = ("", "src", "include", "docs", "tests", "docs/lab-notes", "python", "bench", "src/runtime", "src/transport")
 CODE = r"\.(?:c|h|cpp|cu|py|sh|cmake)$|CMakeLists\.txt$"
 PATH = re.compile(r"(?<![\w/.~$<{*%:@+-])((?:[\w.-]+/)*[\w-][\w.-]*\.(?:md|h|hpp|c|cpp|cu|py|sh|cmake))(?![\w/*(-]|\.\w)")
-LINK = re.compile(r"\]\(([^)\s]+)\)")
+LINK = re.compile(r"\]\(([^)\s]*)\)")
 COLUMNS = 120
 # Files of others, and what a test, an example or an installation writes.
 OTHERS = ("sys/", "linux/", "netinet/", "net/", "arpa/", "ucp/", "uct/", "ucs/", "c10/", "torch/", "hwloc/", "openssl/",
@@ -104,7 +104,7 @@ def check_page(file, lines):
                 continue
             page, _, anchor = target.partition("#")
             at = os.path.normpath(os.path.join(os.path.dirname(file), page)) if page else file
-            if not is_there(at):
+            if not target or not is_there(at):
                 yield f"{file}:{number}: the link {target} leads nowhere"
             elif anchor and at.endswith(".md") and anchor not in anchors(at):
                 yield f"{file}:{number}: {at} has no heading for #{anchor}"

@@ -22,11 +22,11 @@ check
 [ $status = 0 ] || fail "red: $out"
 
 printf '/* plan/moved.h has it,\n * or moved.c. */\n' >>"$scratch/src/plan/step.h"
-printf '[a](two.md#less) [b](three.md) `src/plan/old.c`\n%130s\n' x >>"$scratch/docs/one.md"
+printf '[a](two.md#less) [b](three.md) [c]() `src/plan/old.c`\n%130s\n' x >>"$scratch/docs/one.md"
 check
 [ $status = 1 ] || fail "green: $out"
 for word in "src/plan/step.h:3: plan/moved.h is not there" "src/plan/step.h:4: moved.c is not there" \
-    "docs/one.md:4: docs/two.md has no heading for #less" "docs/one.md:4: the link three.md leads nowhere" \
+    "docs/one.md:4: docs/two.md has no heading for #less" "docs/one.md:4: the link three.md leads nowhere" "docs/one.md:4: the link  leads nowhere" \
     "docs/one.md:4: src/plan/old.c is not there" "docs/one.md:5: 130 columns"; do
     grep -qF "$word" <<<"$out" || fail "expected '$word' in: $out"
 done
