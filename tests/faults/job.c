@@ -177,6 +177,21 @@ static int be_late(meshcoll_t *mesh)
     return call(mesh);
 }
 
+/* The victim stays out of the call at which ranks begin to combine what 40 calls of a kind took (docs/calling.md), and is
+ * killed there; the others, whom the root's calls do not hold up, wait for it some calls later. */
+static int agree(meshcoll_t *mesh)
+{
+    enum { TIMED = 40 };
+    int status = 0;
+    for (int i = 0; !status && !(rank == victim && i == TIMED); i++)
+        status = meshcoll_bcast(mesh, in, out, SMALL, MESHCOLL_FLOAT32, 0);
+    if (rank == victim && !status) {
+        strike(mesh);
+        nap(IDLE_MS);
+    }
+    return status;
+}
+
 static int play(meshcoll_t *mesh)
 {
     if (differs()) { /* where calls are compared, not at the connections' greetings alone */
@@ -197,6 +212,8 @@ static int play(meshcoll_t *mesh)
         return refused(mesh);
     if (is("late"))
         return be_late(mesh);
+    if (is("agreement"))
+        return agree(mesh);
     const bool from_outside = is("link") || is("box") || is("scan"); /* made by run.py */
     if (rank == victim && !from_outside)
         strike(mesh);

@@ -43,6 +43,7 @@ SCENARIOS = [
     Scenario("allreduce", "allreduce", "kill -9 in the middle of an allreduce"),
     Scenario("bcast", "bcast", "kill -9 in the middle of a bcast"),
     Scenario("idle", "idle", "kill -9 between calls"),
+    Scenario("agreement", "agreement", "kill -9 while ranks agree on what calls have learned", short=1),
     Scenario("early", "early", "kill -9 as soon as there is a mesh"),
     Scenario("early-rank0", "early", "kill -9 of rank 0 as soon as there is a mesh", first=True, short=1),
     Scenario("creation", "creation", "kill -9 while the mesh is made: all end", ends="any", within=15.0,
