@@ -6,6 +6,7 @@
  *     test_adapt clock   the same with a clock of one rank that runs fast, back, and in jumps
  *     test_adapt ahead   nonblocking calls of one rank far ahead of the others, who wait for a message behind them
  *     test_adapt freed   the same with sums of the user's own, that are freed while their calls run
+ *     test_adapt tables  rank 0 far ahead with tables of counts, which it changes while its calls run
  *     test_adapt empty   calls of no elements, which some ranks begin and others make blocking, where looks are due
  *     test_adapt forced  nonblocking calls of one rank far ahead, which forces a strategy behind them
  *     test_adapt many    more kinds of calls than are learned of at once, in buffers that alternate on some ranks
@@ -228,7 +229,7 @@ static void add(void *context, void *dst, const void *a, const void *b, size_t c
 static void run_far_ahead(meshcoll_t *mesh, meshcoll_op_t (*prepare)(meshcoll_t *, int),
                           void (*leave)(meshcoll_op_t))
 {
-    enum { SAME = 100, LENGTH = AHEAD };
+    enum { SAME = 130, LENGTH = AHEAD };
     static meshcoll_request_t *request[AHEAD];
     static int32_t vector[AHEAD][LENGTH];
     int32_t go = 0;
@@ -282,6 +283,40 @@ static meshcoll_op_t force_last(meshcoll_t *mesh, int call)
 static void leave_op(meshcoll_op_t op)
 {
     (void)op;
+}
+
+/* Rank r has r + 1 elements. */
+static void run_tables(meshcoll_t *mesh)
+{
+    enum { LENGTH = 40 };
+    static meshcoll_request_t *request[AHEAD];
+    static int32_t vector[AHEAD][LENGTH];
+    size_t counts[8];
+    int32_t go = 0, own[8];
+    for (int round = 0; round < 3; round++) {
+        if (rank > 0)
+            MPI_Recv(&go, 1, MPI_INT, 0, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        for (int i = 0; i < 8; i++)
+            own[i] = 100 * rank + i;
+        for (int i = 0; i < AHEAD; i++) {
+            for (int r = 0; r < size; r++)
+                counts[r] = (size_t)r + 1;
+            const int status =
+                rank > 0 ? meshcoll_allgatherv(mesh, own, counts[rank], vector[i], counts, NULL,
+                                               MESHCOLL_INT32)
+                         : meshcoll_iallgatherv(mesh, own, counts[rank], vector[i], counts, NULL,
+                                                MESHCOLL_INT32, &request[i]);
+            check(status == MESHCOLL_OK, "an allgatherv");
+            memset(counts, 0, sizeof counts);
+        }
+        for (int r = 1; r < size && rank == 0; r++)
+            MPI_Send(&round, 1, MPI_INT, r, 5, MPI_COMM_WORLD);
+        for (int i = 0; i < AHEAD; i++) {
+            check(rank > 0 || meshcoll_wait(request[i]) == MESHCOLL_OK, "wait");
+            for (int r = 0, at = 0; r < size; at += ++r)
+                check(vector[i][at + r] == 101 * r, "a block of allgatherv");
+        }
+    }
 }
 
 /* Without elements every other time: blocking on even ranks, begun on odd ones. */
@@ -427,6 +462,8 @@ int main(int argc, char **argv)
         check_told(mesh);
     else if (strcmp(what, "many") == 0)
         run_many(mesh);
+    else if (strcmp(what, "tables") == 0)
+        run_tables(mesh);
     else if (strcmp(what, "empty") == 0)
         run_empty(mesh);
     else if (strcmp(what, "learns") == 0)

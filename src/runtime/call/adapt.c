@@ -8,6 +8,7 @@
 #include "runtime/progress/busy.h"
 #include "runtime/progress/failure.h"
 #include "runtime/progress/wait.h"
+#include "runtime/request/args.h"
 #include "runtime/request/leads.h"
 #include "runtime/request/request.h"
 
@@ -101,16 +102,11 @@ static int begin_agreement(meshcoll_t *h, mc_lesson_t *lesson)
 
 /* Choosing -------------------------------------------------------------------------------------------- */
 
-/* By what is the same on all ranks. A user's operation may be freed while its call is deferred. */
+/* By what is the same on all ranks. */
 static bool learns(const meshcoll_t *h, const mc_choice_key_t *key)
 {
     const bool forced = key->strategy || (h->choice.is_forced[key->collective] && !key->unforced);
     return h->calls.adapt && key->bytes > 0 && !forced && !key->one_line;
-}
-
-static bool call_learns(const meshcoll_t *h, const meshcoll_args_t *a, const mc_choice_key_t *key)
-{
-    return learns(h, key) && (unsigned)a->op < MESHCOLL_OPS && !a->counts;
 }
 
 static bool is_ready(const meshcoll_t *h, const mc_choice_key_t *key)
@@ -272,7 +268,7 @@ int mc_adapt_choose(meshcoll_t *h, const mc_call_args_t *asked, mc_choice_entry_
     int status = MESHCOLL_OK;
     *adapted = MC_ADAPT_CHOSEN;
     e->left = &h->calls.unlearned;
-    if (!call_learns(h, a, &e->key))
+    if (!learns(h, &e->key))
         return mc_cache_look(h, a, e);
     if (h->calls.adapt->deferred.first || !is_ready(h, &e->key)) {
         *adapted = MC_ADAPT_DEFERRED;
@@ -385,6 +381,8 @@ typedef struct {
     mc_choice_entry_t planned; /* when it was made: what is forced may change until it runs */
     uint32_t needed;           /* of the lead: what must be reached before it runs */
     char *known_text;          /* of its strategy, as the caller may have it */
+    size_t *tables; /* its counts and displs, which the caller may change; NULL: it has none */
+    bool has_op;    /* the user's operation is its own, as the caller may free that */
     mc_list_node_t node;
 } deferred_t;
 
@@ -398,7 +396,36 @@ static void release_deferred(meshcoll_request_t *r)
     deferred_t *const d = (deferred_t *)r;
     mc_list_remove(&d->node);
     free(d->known_text);
+    free(d->tables);
+    if (d->has_op)
+        (void)meshcoll_op_free(d->asked.args.op);
     mc_run_destroy(r);
+}
+
+static void copy_table(const size_t **table, size_t *to, int32_t n)
+{
+    if (*table)
+        *table = memcpy(to, *table, (size_t)n * sizeof *to);
+}
+
+/* What the caller may take back when its call has returned. */
+static int take_over(const meshcoll_t *h, deferred_t *d)
+{
+    meshcoll_args_t *const a = &d->asked.args;
+    const int32_t n = h->mesh.size;
+    mc_user_op_t user;
+    if (a->counts || a->displs) {
+        d->tables = calloc(2 * (size_t)n, sizeof *d->tables);
+        if (!d->tables)
+            return mc_fail_memory("a call's tables");
+        copy_table(&a->counts, d->tables, n);
+        copy_table(&a->displs, d->tables + n, n);
+    }
+    if (!mc_user_op_find(a->op, &user))
+        return MESHCOLL_OK;
+    const int status = mc_user_op_add("a call", &user, &a->op);
+    d->has_op = !status;
+    return status;
 }
 
 static const mc_request_kind_t deferred_kind = {
@@ -423,6 +450,11 @@ int mc_adapt_defer(meshcoll_t *h, const mc_call_args_t *asked, mc_run_t **run)
     deferred_t *const d = (deferred_t *)r;
     d->asked = *asked;
     d->planned = planned;
+    status = take_over(h, d);
+    if (status) {
+        release_deferred(&r->head);
+        return status;
+    }
     r->workspace = &r->own;
     r->head.taken = true;
     r->head.number = asked->number.own;
@@ -445,7 +477,7 @@ static int let_go(meshcoll_t *h, deferred_t *d, const mc_choice_entry_t *e)
                                    .number = d->asked.number.own,
                                    .is_barrier = d->asked.is_barrier};
     mc_run_t *const r = &d->run;
-    const mc_operands_t operands = mc_operands_of(a);
+    mc_operands_t operands = mc_operands_of(a);
     const uint32_t digest = r->executor.digest;
     d->known_text = r->text;
     r->text = NULL;
@@ -460,6 +492,8 @@ static int let_go(meshcoll_t *h, deferred_t *d, const mc_choice_entry_t *e)
     mc_executor_await(&r->executor, &h->leads.calls.synced, d->needed, &h->leads.calls.waiting);
     status = mc_executor_start(&r->executor, r->head.number);
     if (status >= 0)
+        status = mc_args_own_counts(h, a, &operands);
+    if (!status)
         status = mc_run_bind(r, &operands);
     if (!status)
         mc_executor_wake(&r->executor);
@@ -487,28 +521,6 @@ static void serve_deferred(meshcoll_t *h)
     }
 }
 
-/* Report ---------------------------------------------------------------------------------------------- */
-
-void mc_adapt_print(const meshcoll_t *h, mc_text_t *text)
-{
-    static const char *const phase[MC_LEARN_PHASES] = {
-        "first calls", "candidates take turns", "ranks agree", "candidates come next", "settled"};
-    const mc_lessons_t *const t = h->calls.adapt ? &h->calls.adapt->lessons : NULL;
-    for (int32_t i = 0; t && i < t->n; i++) {
-        const mc_lesson_t *const lesson = t->lesson[i];
-        if (lesson->learner.n < 2)
-            continue;
-        mc_text_add(text, "  %s of %llu bytes", meshcoll_collective_name(lesson->key.collective),
-                    (unsigned long long)lesson->key.bytes);
-        if (mc_moves[lesson->key.collective].rooted)
-            mc_text_add(text, ", root %d", mc_comm_rank_of(&h->order, lesson->key.root));
-        mc_text_add(text, "%s: %s%s\n", lesson->key.ordered ? ", in one order of sums" : "",
-                    phase[lesson->learner.phase],
-                    lesson->links_off ? "; its links are off by more than 2" : "");
-        mc_learner_print(&lesson->learner, &h->mesh, text);
-    }
-}
-
 /* Keeping --------------------------------------------------------------------------------------------- */
 
 bool mc_adapt_is_slow(const meshcoll_t *h)
@@ -531,23 +543,6 @@ bool mc_adapt_is_slow(const meshcoll_t *h)
         *of = fmax(*of, ratio);
     }
     return others > 0 && longest > FAR && longest > others;
-}
-
-void mc_adapt_save(const meshcoll_t *h, mc_text_t *text)
-{
-    if (h->calls.adapt)
-        mc_known_print(&h->calls.adapt->lessons, &h->calls.adapt->known, &h->mesh, text);
-}
-
-int mc_adapt_load(meshcoll_t *h, const char *text)
-{
-    mc_known_list_t known;
-    const int status = h->calls.adapt ? mc_known_parse(text, &h->mesh, &known) : MESHCOLL_OK;
-    if (status || !h->calls.adapt)
-        return status;
-    free(h->calls.adapt->known.list);
-    h->calls.adapt->known = known;
-    return MESHCOLL_OK;
 }
 
 /* Opening --------------------------------------------------------------------------------------------- */
