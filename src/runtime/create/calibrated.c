@@ -11,6 +11,8 @@
 #include "runtime/diagnose/explain.h"
 #include "runtime/handle/calibrated.h"
 
+#include <meshcoll/fault.h>
+
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -294,6 +296,8 @@ static int take_learned(mc_making_t *m)
         status = meshcoll_bcast(whole, text, text, bytes, MESHCOLL_UINT8, 0);
     if (!status && mc_adapt_load(m->handle, text) == MESHCOLL_ERR_NO_MEMORY)
         status = MESHCOLL_ERR_NO_MEMORY;
+    if (status && !m->handle->job->failure.status) /* its own; the others would wait for it */
+        (void)meshcoll_abort(m->handle, meshcoll_last_error());
     meshcoll_destroy(whole);
     free(text);
     return status;
