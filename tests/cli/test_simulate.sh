@@ -80,6 +80,9 @@ run 0 "${ring[@]}" --trace "$scratch/trace.json" --json
 out=$(cat "$scratch/trace.json")
 gives 'len(j["traceEvents"]), max(e["ts"] + e["dur"] for e in j["traceEvents"])' "(24, 6006.0)"
 gives 'sum(e["args"]["bytes"] for e in j["traceEvents"])' 24000000
+"$MESHCOLL" simulate bcast --mesh x=4 --bytes 1M --strategy bcast:mst --trace /dev/stderr 2>&1 >/dev/null | cat >"$scratch/piped.json"
+out=$(cat "$scratch/piped.json")
+gives 'len(j["traceEvents"])' 3
 
 # A training step. By hand, on two ranks: a bucket of 4 MB takes two messages of 2 MB; the second waits for its port, and
 # overtakes nothing. Buckets that are ready at once are the segments of one call; those far apart do not meet.

@@ -46,6 +46,7 @@ static struct {
     int32_t *place;
     int64_t *delay;
     FILE *traced;
+    bool follows; /* a message is in the trace already */
     mc_motion_t motion;
 } given;
 
@@ -184,9 +185,10 @@ static void trace_message(FILE *out, const mc_sent_t *m)
                     "%s\n{\"name\":\"%d to %d\",\"cat\":\"phase "
                     "%d\",\"ph\":\"X\",\"pid\":0,\"tid\":%d,\"ts\":%.6f,\"dur\":%.6f,"
                     "\"args\":{\"bytes\":%.0f}}",
-                    ftell(out) > 16 ? "," : "", m->from, m->to, m->phase, m->from,
+                    given.follows ? "," : "", m->from, m->to, m->phase, m->from,
                     (double)m->start / 1e6, (double)(m->arrival - m->start) / 1e6, m->bytes);
     fputs(line, out);
+    given.follows = true;
 }
 
 static void record(void *context, const mc_sent_t *m)
