@@ -44,6 +44,9 @@ run 0 simulate allreduce --mesh box=3+2+4 --bytes 1M --order 8,7,6,5,4,3,2,1,0 -
 moving "$scratch/order.svg" "$scratch/trace.json"
 run 0 simulate bcast --mesh gpu=1 --bytes 1M --svg "$scratch/alone.svg"
 python3 -c 'import sys, xml.etree.ElementTree as t; t.parse(sys.argv[1])' "$scratch/alone.svg" || fail "one rank alone"
+# Nothing, in no time.
+run 0 simulate bcast --mesh x=4 --bytes 0 --links "x=alpha:0us;beta:1GB/s" --svg "$scratch/none.svg"
+! grep -E '[";-](nan|inf)[";]' "$scratch/none.svg" || fail "numbers of no time"
 
 # More ranks than a page shows: the links' loads, no motion.
 run 0 simulate allreduce --mesh box=128,gpu=8 --links dgx-h100 --bytes 64M --network "tree=16:8:50GB/s/8:4:50GB/s;ecmp" \

@@ -95,7 +95,7 @@ static void find_rows(const mc_page_t *g)
         row_of(g->m->link[l].name)->n += g->m->link[l].alike;
     for (uint32_t l = 0; l < n; l++) {
         row_t *const row = row_of(g->m->link[l].name);
-        const double load = (double)g->m->link[l].busy / (double)g->s->ps;
+        const double load = (double)g->m->link[l].busy / (double)g->ps;
         row->cells = row->n < CELLS ? row->n : CELLS;
         const uint32_t first = (uint32_t)((uint64_t)row->told * row->cells / row->n);
         row->told += g->m->link[l].alike;
@@ -191,12 +191,11 @@ static void draw_phase(mc_page_t *g, int32_t i, double left, double scale)
 static void draw_time_line(mc_page_t *g)
 {
     const double left = MARGIN + LEFT, width = g->w - left - MARGIN - RIGHT, begin = g->top;
-    const double seconds = (double)g->s->ps / 1e12;
+    const double seconds = (double)g->ps / 1e12;
     for (int32_t i = 0; i < g->m->q->strategy->n_phases; i++)
         if (has_phase(g, i))
             draw_phase(g, i, left, width / seconds);
-    if (seconds > 0)
-        draw_axis(g, left, width, seconds);
+    draw_axis(g, left, width, seconds);
     if (g->bound > 0 && g->bound <= seconds)
         fprintf(g->out, "<path d=\"M%.1f %.0fV%.0f\" class=\"k\"/>\n",
                 left + g->bound / seconds * width, begin - 6, g->top);
@@ -227,7 +226,7 @@ static void draw_legend(const mc_page_t *g)
 
 static void lay_out(mc_page_t *g)
 {
-    const double ratio = g->bound > 0 ? (double)g->s->ps / 1e12 / g->bound : 1;
+    const double ratio = g->bound > 0 ? (double)g->ps / 1e12 / g->bound : 1;
     g->frames = (mc_frames_t){.mesh = g->m->q->mesh,
                               .most = MC_MOTION_RANKS,
                               .cell_w = 54,
@@ -306,7 +305,7 @@ static int draw(mc_page_t *g, const char *about)
 int mc_motion_draw(mc_motion_t *m, const mc_simulated_t *s, double bound, const char *about,
                    const char *path)
 {
-    mc_page_t g = {.m = m, .s = s, .bound = bound};
+    mc_page_t g = {.m = m, .s = s, .bound = bound, .ps = s->ps > 0 ? s->ps : 1};
     int status = m->failed ? mc_fail_memory("a picture") : mc_svg_open(path, &g.out);
     if (status)
         return status;

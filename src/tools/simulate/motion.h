@@ -36,6 +36,7 @@ typedef struct {
     FILE *out;
     mc_motion_t *m;
     const mc_simulated_t *s;
+    int64_t ps; /* of the simulation; 1 where links without latency carried nothing in no time */
     double w, top, seconds, bound; /* top: of what comes next; seconds: of a period */
     mc_frames_t frames;
 } mc_page_t;

@@ -127,7 +127,7 @@ static void put_way(const map_t *g, int32_t from, int32_t to)
 /* Messages come by their start. */
 static void add_time(const map_t *g, load_t *load, int64_t start, int64_t end)
 {
-    const double each = (double)g->page->s->ps / PARTS;
+    const double each = (double)g->page->ps / PARTS;
     const double from = (double)(start > load->until ? start : load->until) / each;
     const double to = (double)end / each;
     for (int32_t i = (int32_t)from; i < PARTS && i < to; i++)
@@ -228,7 +228,7 @@ static int by_way(const void *a, const void *b)
  * way at once. Returns whether there are messages of a dot behind this one. */
 static bool put_moments(const map_t *g, const mc_sent_t *sent, uint32_t n, int32_t dot, bool times)
 {
-    const double share = (double)PARTS / PERIOD / (double)g->page->s->ps;
+    const double share = (double)PARTS / PERIOD / (double)g->page->ps;
     int64_t free_at[MC_UNDER_WAY] = {0};
     bool more = false;
     for (uint32_t i = 0; i < n; i++) {
@@ -290,7 +290,7 @@ static void draw_tile(const map_t *g, int32_t rank)
     char number[16];
     for (uint32_t i = 0; i < m->n_sent; i++)
         if (m->sent[i].to == rank) {
-            const double part = (double)m->sent[i].arrival * PARTS / (double)g->page->s->ps;
+            const double part = (double)m->sent[i].arrival * PARTS / (double)g->page->ps;
             got[(int32_t)fmin(ceil(part), PARTS)] += m->sent[i].bytes;
             sum += m->sent[i].bytes;
         }
