@@ -22,7 +22,27 @@ said ": transport shm, ranks " 1
 said "meshcoll: links of the default preset: " 1
 said "meshcoll: allreduce of " 1
 said "; 64 MiB " 8
+said "GPUs: " 0
+said " differs from rank 0: " 0
 [ "$(grep -cv '^meshcoll: ' <<<"$err")" -eq 0 ] || fail "lines of something else: $err"
+
+# what only some ranks have: a core to share with nobody, a driver of GPUs
+core=$(taskset -cp $$ | sed 's/.*: \([0-9]*\).*/\1/')
+fake=$(cd "${MESHCOLL_BUILD_DIR:-build/test}" && pwd)/tests/device/libfakecuda.so
+MESHCOLL_LOG=info MESHCOLL_LIBCUDA=off ranks 3 0 sh -c '[ $RANK = 2 ] || exec taskset -c "$0" "$1"; exec "$1"' "$core" "$program"
+if [ "$(nproc)" -gt 1 ]; then
+    said ", more ranks than cores: 3 ranks on 1 machine" 1
+    said "rank 2 differs from rank 0: version " 1
+    said ", a core for each rank" 1
+    said " differs from rank 0: " 1
+fi
+if [ -e "$fake" ]; then
+    MESHCOLL_LOG=info ranks 3 0 sh -c '[ $RANK = 1 ] || export MESHCOLL_LIBCUDA="$0"; exec "$1"' "$fake" "$program"
+    said ", a CUDA driver: 3 ranks on 1 machine" 1
+    said "GPUs: the CUDA driver takes calls on their memory" 1
+    said "rank 1 differs from rank 0: version " 1
+    said " differs from rank 0: " 1
+fi
 
 MESHCOLL_LOG=debug MESHCOLL_MESH=box=2,gpu=2 MESHCOLL_TRANSPORTS='box=tcp,self;gpu=shm' ranks 4 0 "$program"
 said "mesh box=2,gpu=2, as the program or MESHCOLL_MESH gives it" 1

@@ -33,7 +33,8 @@ typedef struct {
         learned; /* bytes of what calls of earlier jobs have learned; only rank 0's count; then the settings */
 } second_t;
 typedef struct {
-    int32_t status, unused;
+    int32_t status;
+    uint32_t digest; /* mc_handle_digest(); 0: it failed */
     mc_addresses_summary_t addresses;
 } third_t;
 typedef struct {
@@ -248,7 +249,8 @@ int mc_making_settings(mc_making_t *m)
 
 int mc_making_lengths(mc_making_t *m, int status, mc_addresses_summary_t *addresses)
 {
-    const third_t mine = {.addresses = *addresses};
+    const third_t mine = {.digest = status ? 0 : mc_handle_digest(m->handle),
+                          .addresses = *addresses};
     memcpy(m->rounds.own, &mine, sizeof mine);
     status = mc_round(&m->rounds, status, sizeof mine);
     for (int32_t r = 0; !status && r < m->creation->oob.size; r++) {
@@ -257,6 +259,7 @@ int mc_making_lengths(mc_making_t *m, int status, mc_addresses_summary_t *addres
             addresses->bytes = t->addresses.bytes;
         addresses->streams &= t->addresses.streams;
     }
+    m->differs = !status && mine.digest != ((const third_t *)m->rounds.all)->digest;
     return status ? status : mc_addresses_check_bytes(addresses->bytes);
 }
 

@@ -38,6 +38,7 @@ typedef struct {
     bool has_probe, any_offers; /* any_offers: some rank is in a job already */
     mc_shm_access_t copies;     /* the least access of any rank, COPY at most */
     bool oversubscribed;
+    bool differs;       /* from rank 0, in what MESHCOLL_LOG tells of a rank */
     meshcoll_t *handle; /* NULL until it is opened */
 } mc_making_t;
 
@@ -62,6 +63,8 @@ int mc_handle_open_placed(const mc_making_t *making, mc_job_t *job, meshcoll_t *
 int mc_making_join(mc_making_t *making, meshcoll_t **handle);
 /* Of a mesh that was made: what MESHCOLL_LOG asks for, and variables that mean nothing (tell.c). Not collective. */
 void mc_making_tell(const mc_making_t *making);
+/* Of what it tells of this rank; equal to rank 0's where nothing differs. */
+uint32_t mc_handle_digest(const meshcoll_t *h);
 /* `status`: of opening the handle. Leaves in *addresses what holds for all ranks. */
 int mc_making_lengths(mc_making_t *making, int status, mc_addresses_summary_t *addresses);
 /* `*reads`: do the ranks want to read each other's memory? Leaves whether they may. */

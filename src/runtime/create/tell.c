@@ -1,4 +1,5 @@
 /* What a creation tells the user by MESHCOLL_LOG. */
+#include "base/hash.h"
 #include "base/system/log.h"
 #include "base/table.h"
 #include "runtime/choose/choice.h"
@@ -6,10 +7,39 @@
 #include "runtime/create/rounds.h"
 #include "runtime/place/variables.h"
 
+#include <string.h>
 #include <ucp/api/ucp.h>
 #include <unistd.h>
 
 enum { TEXT = 1536, NUMBER = 32, HOST = 64 };
+
+/* What may differ between machines. */
+static void print_own(const meshcoll_t *h, mc_text_t *text)
+{
+    const mc_job_t *const job = h->job;
+    mc_text_add(text, "version %s, UCX %s, %s%s%s%s", meshcoll_version(), ucp_get_version_string(),
+                job->oversubscribed ? "more ranks than cores" : "a core for each rank",
+                job->connections.devices[0] ? ", interfaces " : "", job->connections.devices,
+                !job->device->pointer  ? ""
+                : job->device->check() ? ", a CUDA driver that is not used"
+                                       : ", a CUDA driver");
+}
+
+uint32_t mc_handle_digest(const meshcoll_t *h)
+{
+    char buffer[TEXT];
+    mc_text_t text = mc_text(buffer, sizeof buffer);
+    print_own(h, &text);
+    return (uint32_t)mc_fnv(0, buffer, strlen(buffer));
+}
+
+static void tell_gpus(const mc_device_ops_t *device)
+{
+    if (!device->pointer)
+        return;
+    mc_log(MC_LOG_INFO, "GPUs: %s",
+           device->check() ? meshcoll_last_error() : "the CUDA driver takes calls on their memory");
+}
 
 static int32_t count_machines(const meshcoll_t *h)
 {
@@ -22,8 +52,12 @@ static int32_t count_machines(const meshcoll_t *h)
 static void tell_mesh(const mc_making_t *m, const meshcoll_t *h)
 {
     const int32_t machines = count_machines(h);
-    mc_log(MC_LOG_INFO, "version %s, UCX %s: %d ranks on %d machine%s", meshcoll_version(),
-           ucp_get_version_string(), h->mesh.size, machines, machines == 1 ? "" : "s");
+    char buffer[TEXT];
+    mc_text_t text = mc_text(buffer, sizeof buffer);
+    print_own(h, &text);
+    mc_log(MC_LOG_INFO, "%s: %d ranks on %d machine%s", buffer, h->mesh.size, machines,
+           machines == 1 ? "" : "s");
+    tell_gpus(h->job->device);
     mc_log(MC_LOG_INFO, "mesh %s, %s%s", h->text,
            m->settings.mesh ? "as the program or MESHCOLL_MESH gives it"
                             : "found: ranks that can share memory are a box, and those of a NUMA "
@@ -90,6 +124,14 @@ static void tell_own(const meshcoll_t *h)
            h->job->connections.devices[0] ? h->job->connections.devices : "UCX's choice");
 }
 
+static void tell_difference(const meshcoll_t *h)
+{
+    char buffer[TEXT];
+    mc_text_t text = mc_text(buffer, sizeof buffer);
+    print_own(h, &text);
+    mc_log(MC_LOG_INFO, "rank %d differs from rank 0: %s", meshcoll_rank(h), buffer);
+}
+
 void mc_making_tell(const mc_making_t *m)
 {
     const meshcoll_t *const h = m->handle;
@@ -98,6 +140,8 @@ void mc_making_tell(const mc_making_t *m)
         mc_variables_check();
     if (mc_log_has(MC_LOG_DEBUG))
         tell_own(h);
+    if (m->differs && mc_log_has(MC_LOG_INFO))
+        tell_difference(h);
     if (!first || !mc_log_has(MC_LOG_INFO) || h->mesh.size == 1)
         return;
     if (!h->ranks.job_rank) {
