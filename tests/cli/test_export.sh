@@ -29,11 +29,11 @@ run 0 export allreduce --mesh x=2,y=72 --bytes 1M --format msccl \
     --strategy "allreduce:doubling(x) reduce_scatter:ring(y) allgather:ring(y)"
 [[ $out == *' cnt="71" '* && $out != *' cnt="72" '* ]] || fail "pieces of: $(grep -o 'cnt="[0-9]*"' <<<"$out" | sort | uniq -c)"
 # Without a strategy the planner's.
-run 0 plan allreduce --mesh box=2,gpu=4 --bytes 64K --json
+run 0 plan bcast --mesh box=4,gpu=4 --bytes 16M --json
 best=$(query 'j["strategies"][0]["strategy"]')
-run 0 export allreduce --mesh box=2,gpu=4 --bytes 64K --format goal --strategy "$best"
+run 0 export bcast --mesh box=4,gpu=4 --bytes 16M --format goal --strategy "$best"
 forced=$out
-run 0 export allreduce --mesh box=2,gpu=4 --bytes 64K --format goal
+run 0 export bcast --mesh box=4,gpu=4 --bytes 16M --format goal
 [ "$out" = "$forced" ] || fail "without a strategy it is not $best"
 
 refused "--format takes goal, msccl or chakra; got 'dot'" "${small[@]}" --format dot

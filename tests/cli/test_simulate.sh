@@ -52,6 +52,14 @@ run 0 simulate allreduce --mesh box=4,gpu=4 --links dgx-h100 --bytes 16M --netwo
 gives 'j["strategies"][0]["seconds"]' "$seconds"
 run 0 "${plan[@]}"
 has "the 5 cheapest, simulated on tree=8:2:47GB/s, the fastest first:"
+# Without a strategy it simulates what plan puts first, which for this one pacing decides.
+paced=(bcast --mesh box=4,gpu=4 --links generic --bytes 256M --json)
+run 0 plan "${paced[@]}"
+best=$(query 'j["strategies"][0]["strategy"]')
+for top in "" "--top 1"; do
+    run 0 simulate "${paced[@]}" $top
+    gives 'j["strategies"][0]["strategy"]' "$best"
+done
 order=3,2,1,0,12-15,4-11
 run 0 "${plan[@]}" --order $order --json
 fastest=$(query 'j["simulated"][0]["strategy"]') other=$(query 'j["simulated"][0]["simulated_seconds"]')

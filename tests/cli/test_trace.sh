@@ -127,6 +127,10 @@ best=$(query 'j["strategies"][0]["strategy"].split(" segments")[0]')
 [ -n "$best" ] || fail "no best strategy"
 run 0 trace bcast --mesh box=4,gpu=2 --strategy best --bytes 8M --links lab
 has "bcast on box=4,gpu=2, root 0: $best"
+run 0 plan bcast --mesh box=4,gpu=4 --bytes 256M --top 1 --json
+paced=$(query 'j["strategies"][0]["strategy"].split(" segments")[0]')
+run 0 trace bcast --mesh box=4,gpu=4 --strategy best --bytes 256M
+has "bcast on box=4,gpu=4, root 0: $paced"
 run 0 trace bcast --mesh box=4,gpu=2 --strategy best --bytes 8 --links lab
 [[ $out != *": $best"* ]] || fail "8 bytes take the way of 8 MiB: $out"
 finish

@@ -44,7 +44,7 @@ static int put_message(const ProtobufCMessage *message, FILE *out)
     return MESHCOLL_OK;
 }
 
-static int put_metadata(const mc_export_t *e, FILE *out)
+static int put_metadata(const mc_request_t *e, FILE *out)
 {
     ChakraProtoMsg__GlobalMetadata metadata = CHAKRA_PROTO_MSG__GLOBAL_METADATA__INIT;
     attribute_t strategy =
@@ -101,7 +101,7 @@ static int put_sum(const mc_export_step_t *step, node_t *node, FILE *out)
     return put_node(node, attributes, MC_COUNT(attributes), out);
 }
 
-static int put_step(const mc_export_t *e, const mc_export_rank_t *r, uint32_t i, uint64_t *deps,
+static int put_step(const mc_request_t *e, const mc_export_rank_t *r, uint32_t i, uint64_t *deps,
                     FILE *out)
 {
     const mc_export_step_t step = mc_export_step(e, r, i);
@@ -125,7 +125,7 @@ static int put_step(const mc_export_t *e, const mc_export_rank_t *r, uint32_t i,
     return status;
 }
 
-int mc_export_chakra(const mc_export_t *e, int32_t rank, FILE *out)
+int mc_export_chakra(const mc_request_t *e, int32_t rank, FILE *out)
 {
     mc_export_rank_t r;
     int status = mc_export_rank_open(e, rank, &r);
@@ -142,7 +142,7 @@ int mc_export_chakra(const mc_export_t *e, int32_t rank, FILE *out)
 
 #else
 
-int mc_export_chakra(const mc_export_t *e, int32_t rank, FILE *out)
+int mc_export_chakra(const mc_request_t *e, int32_t rank, FILE *out)
 {
     (void)e, (void)rank, (void)out;
     return mc_fail(MESHCOLL_ERR_UNSUPPORTED,

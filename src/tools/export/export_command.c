@@ -1,4 +1,3 @@
-#include "compose/planner/planner.h"
 #include "tools/export/export.h"
 
 #include <errno.h>
@@ -25,7 +24,7 @@ static const char examples[] =
 enum { MOST_STEPS = 1 << 22 }; /* of all ranks: text of a few hundred MB */
 
 /* Stops where there are too many. */
-static int count_steps(const mc_export_t *e, uint64_t *steps)
+static int count_steps(const mc_request_t *e, uint64_t *steps)
 {
     *steps = 0;
     for (int32_t rank = 0; rank < e->mesh.size; rank++) {
@@ -46,7 +45,7 @@ static int count_steps(const mc_export_t *e, uint64_t *steps)
 
 static const struct {
     const char *name;
-    int (*write)(const mc_export_t *e, int32_t rank, FILE *out);
+    int (*write)(const mc_request_t *e, int32_t rank, FILE *out);
     bool split, whole; /* a file for each rank; all ranks in one call */
 } formats[] = {{"goal", mc_export_goal, false, false},
                {"msccl", mc_export_msccl, false, true},
@@ -54,9 +53,10 @@ static const struct {
 
 /* What the command line gives; a process runs one command. */
 static struct {
-    const char *collective, *mesh, *links, *bytes, *strategy, *root, *format, *output;
+    mc_request_text_t text;
+    const char *bytes, *format, *output;
     size_t kind; /* of formats */
-    mc_export_t what;
+    mc_request_t what;
 } given;
 
 static int read_format(void)
@@ -76,36 +76,14 @@ static int read_format(void)
     return MESHCOLL_OK;
 }
 
-static int plan_request(meshcoll_collective_t collective, mc_export_t *e)
+static int read_request(mc_request_t *r)
 {
-    const mc_planner_query_t query = {
-        .root = e->root, .bytes = (double)e->bytes, .max_segments = 256};
-    mc_ranked_t best;
-    const int status = mc_planner_best(collective, &e->mesh, &e->links, &query, &best);
+    int status = mc_request_read(&given.text, r);
     if (!status)
-        e->strategy = best.strategy;
-    return status;
-}
-
-static int read_request(mc_export_t *e)
-{
-    meshcoll_collective_t collective;
-    int status = mc_read_collective(given.collective, &collective);
-    if (!status)
-        status = mc_read_mesh(given.mesh, &e->mesh);
-    if (!status)
-        status = mc_read_bytes("--bytes", given.bytes, &e->bytes);
-    if (!status)
-        status = mc_read_root(given.root, collective, &e->mesh, &e->root);
-    if (!status)
-        status = mc_links_parse(given.links, &e->mesh, &e->links);
+        status = mc_read_bytes("--bytes", given.bytes, &r->bytes);
     if (!status)
         status = read_format();
-    if (!status)
-        status = given.strategy
-                     ? mc_strategy_parse(given.strategy, collective, &e->mesh, &e->strategy)
-                     : plan_request(collective, e);
-    return status;
+    return status ? status : mc_request_choose(&given.text, r);
 }
 
 /* NULL: to standard output, of which main.c says whether it could be written. */
@@ -165,22 +143,23 @@ static int write_all(void)
 }
 
 static const mc_option_t options[] = {
-    MC_OPTION_TEXT("mesh", "MESH", "ranks by dimension, outermost first: box=8,gpu=8", &given.mesh),
+    MC_OPTION_TEXT("mesh", "MESH", "ranks by dimension, outermost first: box=8,gpu=8",
+                   &given.text.mesh),
     MC_OPTION_TEXT("bytes", "SIZE", "bytes of the whole vector: 512, 64K, 64M, 1G", &given.bytes),
     MC_OPTION_TEXT("format", "FORMAT", "goal, msccl or chakra", &given.format),
     MC_OPTION_TEXT("output", "FILE", "where to; left out: standard output. chakra: FILE.RANK.et",
                    &given.output),
-    MC_OPTION_TEXT("strategy", "STRATEGY",
-                   "its text or its name; left out: the cheapest by the model", &given.strategy),
+    MC_OPTION_TEXT("strategy", "STRATEGY", "its text or its name; left out: what plan puts first",
+                   &given.text.strategy),
     MC_OPTION_TEXT("links", "LINKS", "a preset or links by hand; see meshcoll list links",
-                   &given.links),
-    MC_OPTION_TEXT("root", "RANK", "root of bcast, reduce, scatter, gather: 0", &given.root),
+                   &given.text.links),
+    MC_OPTION_TEXT("root", "RANK", "root of bcast, reduce, scatter, gather: 0", &given.text.root),
     {0},
 };
 
 static int run(int argc, char **argv)
 {
-    mc_arguments_t arguments = {.text = &given.collective, .most = 1};
+    mc_arguments_t arguments = {.text = &given.text.collective, .most = 1};
     int status = mc_options_parse(&mc_export_command, options, argc, argv, &arguments);
     if (!status)
         status = read_request(&given.what);

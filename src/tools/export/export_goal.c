@@ -12,7 +12,7 @@ static char end_of(const mc_export_step_t *step)
     return step->receives && step->sums ? 'c' : 's';
 }
 
-static void put_step(const mc_export_t *e, const mc_export_rank_t *r, uint32_t i, FILE *out)
+static void put_step(const mc_request_t *e, const mc_export_rank_t *r, uint32_t i, FILE *out)
 {
     const mc_step_t *const s = &r->plan->step[i];
     const mc_export_step_t step = mc_export_step(e, r, i);
@@ -32,7 +32,7 @@ static void put_step(const mc_export_t *e, const mc_export_rank_t *r, uint32_t i
         fprintf(out, "c%u: calc %lld\nc%u requires s%u\n", i, ns, i, i);
 }
 
-int mc_export_goal(const mc_export_t *e, int32_t rank, FILE *out)
+int mc_export_goal(const mc_request_t *e, int32_t rank, FILE *out)
 {
     mc_export_rank_t r;
     const int status = mc_export_rank_open(e, rank, &r);

@@ -284,7 +284,7 @@ static int put_gpu(const mc_plans_t *plans, int32_t rank, FILE *out)
 }
 
 /* For out-of-place calls of any size: what other runtimes read `inplace` as differs. */
-static int put_algorithm(const mc_export_t *e, const mc_plans_t *plans, FILE *out)
+static int put_algorithm(const mc_request_t *e, const mc_plans_t *plans, FILE *out)
 {
     const mc_plan_t *const plan = plans->plan[0];
     const uint32_t chunks = chunks_in(plan, MC_HOLDS_WHOLE);
@@ -302,7 +302,7 @@ static int put_algorithm(const mc_export_t *e, const mc_plans_t *plans, FILE *ou
     return status;
 }
 
-int mc_export_msccl(const mc_export_t *e, int32_t rank, FILE *out)
+int mc_export_msccl(const mc_request_t *e, int32_t rank, FILE *out)
 {
     mc_plans_t plans;
     (void)rank;

@@ -1,7 +1,7 @@
 /* The steps of a rank, as exports see them. */
 #include "tools/export/export.h"
 
-static int measure(const mc_export_t *e, mc_export_rank_t *r)
+static int measure(const mc_request_t *e, mc_export_rank_t *r)
 {
     const bool blocks = mc_move_has_blocks(&mc_moves[e->strategy.collective]);
     const uint64_t ranks = blocks ? (uint64_t)e->mesh.size : 1;
@@ -11,7 +11,7 @@ static int measure(const mc_export_t *e, mc_export_rank_t *r)
     return mc_binding_measure(&r->binding, &operands);
 }
 
-int mc_export_rank_open(const mc_export_t *e, int32_t rank, mc_export_rank_t *r)
+int mc_export_rank_open(const mc_request_t *e, int32_t rank, mc_export_rank_t *r)
 {
     *r = (mc_export_rank_t){0};
     int status = mc_strategy_plan(&e->strategy, &e->mesh, rank, e->root, &r->plan);
@@ -39,7 +39,7 @@ void mc_export_rank_close(mc_export_rank_t *r)
     mc_plan_free(r->plan);
 }
 
-mc_export_step_t mc_export_step(const mc_export_t *e, const mc_export_rank_t *r, uint32_t step)
+mc_export_step_t mc_export_step(const mc_request_t *e, const mc_export_rank_t *r, uint32_t step)
 {
     const mc_step_t *const s = &r->plan->step[step];
     const mc_op_t op = (mc_op_t)s->op;

@@ -2,6 +2,7 @@
 #ifndef MC_TOOLS_PLAN_H
 #define MC_TOOLS_PLAN_H
 
+#include "tools/common/request.h"
 #include "tools/common/show.h"
 
 typedef struct {
@@ -17,20 +18,11 @@ typedef struct {
     const mc_strategy_t *strategy; /* only this one is priced; NULL: all */
     bool in_order;                 /* only strategies that reduce in the order of ranks */
     bool phases, json;
-    mc_pacing_t pacing; /* as mc_plan_pacing says */
+    mc_pacing_t pacing; /* as mc_request_pacing says */
     bool all;           /* every strategy, not only the cheapest of each shape */
     bool reproducible;  /* only what adds up by the aligned tree over `numbering` */
     mc_numbering_t numbering;
 } mc_plan_request_t;
-
-/* As the library paces it on a cluster with these links: by the innermost wire. */
-static inline mc_pacing_t mc_plan_pacing(const mc_mesh_t *mesh, const mc_links_t *links)
-{
-    int32_t wire = links->ndims - 1;
-    while (wire >= 0 && (links->dim[wire].pulled || mesh->dim[wire].extent == 1))
-        wire--;
-    return mc_pacing_of(links, mesh, wire);
-}
 
 static inline mc_planner_query_t mc_plan_query(const mc_plan_request_t *r, double bytes,
                                                uint32_t most)

@@ -8,7 +8,7 @@ int mc_plan_set_links(mc_plan_request_t *r, const char *text)
     r->links_text = text && *text ? text : mc_cluster_presets[0].name;
     const int status = mc_links_parse(text, &r->mesh, &r->links);
     r->numbering = mc_numbering(&r->mesh, NULL);
-    r->pacing = mc_plan_pacing(&r->mesh, &r->links);
+    r->pacing = mc_request_pacing(&r->mesh, &r->links);
     return status;
 }
 

@@ -1,6 +1,6 @@
-#include "compose/planner/planner.h"
 #include "mesh/link/link_text.h"
 #include "simulate/simulate.h"
+#include "tools/common/request.h"
 #include "tools/common/show.h"
 #include "tools/simulate/motion.h"
 #include "tools/simulate/step_command.h"
@@ -33,14 +33,11 @@ static const char examples[] =
 
 /* What the command line gives; a process runs one command. */
 static struct {
-    const char *collective, *mesh, *links, *bytes, *network, *strategy, *root, *order, *late, *slow,
-        *trace, *svg, *step;
+    mc_request_text_t text;
+    const char *bytes, *network, *order, *late, *slow, *trace, *svg, *step;
     int32_t top;
     bool whole, json;
-    uint64_t size;
-    meshcoll_collective_t what;
-    mc_mesh_t on;
-    mc_links_t with;
+    mc_request_t call;
     mc_network_t between;
     mc_simulation_t query;
     int32_t *place;
@@ -110,29 +107,23 @@ static int read_slow(char *text)
 static int read_request(void)
 {
     mc_simulation_t *const q = &given.query;
-    int status = mc_read_collective(given.collective, &given.what);
-    if (!status)
-        status = mc_read_mesh(given.mesh, &given.on);
+    int status = mc_request_read(&given.text, &given.call);
     if (!status && (given.bytes || !given.step))
-        status = mc_read_bytes("--bytes", given.bytes, &given.size);
-    if (!status)
-        status = mc_read_root(given.root, given.what, &given.on, &q->root);
-    if (!status)
-        status = mc_links_parse(given.links, &given.on, &given.with);
+        status = mc_read_bytes("--bytes", given.bytes, &given.call.bytes);
     if (!status && given.network) {
         status = mc_network_parse(given.network, &given.between);
         q->network = &given.between;
         if (!status)
-            status = mc_simulate_fit(&given.on, &given.with, q->network);
+            status = mc_simulate_fit(&given.call.mesh, &given.call.links, q->network);
     }
     if (!status && given.order)
-        status = mc_read_order(given.order, given.on.size, &given.place);
+        status = mc_read_order(given.order, given.call.mesh.size, &given.place);
     q->order = given.place;
     if (!status && given.late)
-        status = read_late(given.late, given.on.size);
+        status = read_late(given.late, given.call.mesh.size);
     if (!status && given.slow)
         status = read_slow((char *)given.slow);
-    if (!status && given.strategy && given.top)
+    if (!status && given.text.strategy && given.top)
         status = mc_fail(MESHCOLL_ERR_INVALID_ARG, "--top goes without --strategy");
     if (!status && given.svg && given.top > 1)
         status = mc_fail(
@@ -140,14 +131,15 @@ static int read_request(void)
             "--svg goes without --top: it draws the cheapest strategy, or that of --strategy");
     if (!status && given.step &&
         (given.bytes || given.top || given.late || given.trace || given.svg ||
-         given.what == MESHCOLL_ALLTOALL))
+         given.call.collective == MESHCOLL_ALLTOALL))
         status = mc_fail(MESHCOLL_ERR_INVALID_ARG,
                          "--step goes without --bytes, --top, --late, --trace and --svg, and not "
                          "with alltoall");
-    q->mesh = &given.on;
-    q->links = &given.with;
-    q->bytes = (double)given.size;
-    q->whole = given.whole || given.trace || (given.svg && mc_motion_moves(&given.on));
+    q->mesh = &given.call.mesh;
+    q->links = &given.call.links;
+    q->root = given.call.root;
+    q->bytes = (double)given.call.bytes;
+    q->whole = given.whole || given.trace || (given.svg && mc_motion_moves(&given.call.mesh));
     return status;
 }
 
@@ -155,25 +147,23 @@ static int read_request(void)
 static int choose(run_t **runs, uint32_t *n)
 {
     const uint32_t most = given.top ? (uint32_t)given.top : 1;
-    const mc_planner_query_t query = {
-        .root = given.query.root, .bytes = (double)given.size, .max_segments = 256, .most = most};
     mc_ranking_t ranking = {0};
     run_t *const all = calloc(most, sizeof *all);
-    int status = all ? MESHCOLL_OK : mc_fail_memory("the simulations");
+    if (!all)
+        return mc_fail_memory("the simulations");
+    *runs = all;
     *n = 1;
-    if (!status && given.strategy)
-        status = mc_strategy_parse(given.strategy, given.what, &given.on, &all->strategy);
-    else if (!status)
-        status = mc_planner_rank(given.what, &given.on, &given.with, &query, &ranking);
+    int status = given.top ? mc_request_rank(&given.call, most, &ranking)
+                           : mc_request_choose(&given.text, &given.call);
+    all->strategy = given.call.strategy;
     for (uint32_t i = 0; i < ranking.n && i < most && !status; i++) {
         all[i].strategy = ranking.list[i].strategy;
         *n = i + 1;
     }
     free(ranking.list);
     for (uint32_t i = 0; i < *n && !status; i++)
-        all[i].price = mc_strategy_seconds(&all[i].strategy, &given.on, &given.with,
-                                           given.query.root, (double)given.size);
-    *runs = all;
+        all[i].price = mc_strategy_seconds(&all[i].strategy, &given.call.mesh, &given.call.links,
+                                           given.query.root, (double)given.call.bytes);
     return status;
 }
 
@@ -220,8 +210,7 @@ static int draw(const run_t *run, double bound)
     if (bound > 0)
         mc_text_add(&text, ", %.2f times the bound of %s", seconds_of(run) / bound,
                     mc_print_seconds(bound, number, sizeof number));
-    mc_text_add(&text, "; links %s",
-                given.links && *given.links ? given.links : mc_cluster_presets[0].name);
+    mc_text_add(&text, "; links %s", given.text.links);
     if (given.network)
         mc_text_add(&text, "; network %s", network_text());
     return mc_motion_draw(&given.motion, &run->simulated, bound, line, given.svg);
@@ -262,7 +251,7 @@ static int print_runs(const run_t *runs, uint32_t n, double bound)
         mc_table_add(&table, "%.2f",
                      runs[i].price > 0 ? seconds_of(&runs[i]) / runs[i].price : 1.0);
         mc_table_add(&table, "%.2f", bound > 0 ? seconds_of(&runs[i]) / bound : 1.0);
-        mc_table_add(&table, "%s", mc_show_strategy(&runs[i].strategy, &given.on));
+        mc_table_add(&table, "%s", mc_show_strategy(&runs[i].strategy, &given.call.mesh));
     }
     return mc_table_print(&table, 2, stdout);
 }
@@ -277,7 +266,7 @@ static int print_phases(const run_t *run)
                      last = (double)run->simulated.phase[i].last / 1e12;
         if (first > last)
             continue;
-        mc_table_add(&table, "%s", mc_show_phase(&run->strategy, &given.on, i));
+        mc_table_add(&table, "%s", mc_show_phase(&run->strategy, &given.call.mesh, i));
         mc_table_add_seconds(&table, first);
         mc_table_add_seconds(&table, last);
         mc_table_add_seconds(&table, last - first);
@@ -305,10 +294,11 @@ static int print_links(const mc_simulated_t *s)
 static void print_head(const char *title)
 {
     char mesh[MC_MESH_TEXT];
-    printf("%s on %s, %d ranks\n\nnetwork: %s\nlinks: %s\n", title, mc_mesh_text(&given.on, mesh),
-           given.on.size, given.network ? network_text() : "none: boxes are joined without sharing",
-           given.links && *given.links ? given.links : mc_cluster_presets[0].name);
-    mc_show_links(&given.on, &given.with);
+    printf("%s on %s, %d ranks\n\nnetwork: %s\nlinks: %s\n", title,
+           mc_mesh_text(&given.call.mesh, mesh), given.call.mesh.size,
+           given.network ? network_text() : "none: boxes are joined without sharing",
+           given.text.links);
+    mc_show_links(&given.call.mesh, &given.call.links);
     putchar('\n');
 }
 
@@ -316,22 +306,22 @@ static int print_text(const run_t *runs, uint32_t n, double bound)
 {
     char title[128], number[MC_NUMBER_TEXT];
     const mc_simulated_t *const s = &runs->simulated;
-    snprintf(title, sizeof title, "%s of %s", mc_moves[given.what].name,
-             mc_print_bytes((double)given.size, number, sizeof number));
+    snprintf(title, sizeof title, "%s of %s", mc_moves[given.call.collective].name,
+             mc_print_bytes((double)given.call.bytes, number, sizeof number));
     print_head(title);
     int status = print_runs(runs, n, bound);
     printf("\nno strategy is faster than %s (lower bound, without the network)\n\n",
            mc_print_seconds(bound, number, sizeof number));
     if (n > 1)
-        printf("%s\n", mc_show_strategy(&runs->strategy, &given.on));
+        printf("%s\n", mc_show_strategy(&runs->strategy, &given.call.mesh));
     if (!status)
         status = print_phases(runs);
     if (!status)
         status = print_links(s);
     printf("\n%s messages were simulated", mc_print_count(s->messages, number, sizeof number));
-    if (s->classes < given.on.size)
+    if (s->classes < given.call.mesh.size)
         printf(": the %d ranks are %d that differ, and the others do the same at the same time",
-               given.on.size, s->classes);
+               given.call.mesh.size, s->classes);
     putchar('\n');
     return status;
 }
@@ -342,32 +332,34 @@ static json_t *json_run(const run_t *run)
     json_t *const phases = json_array(), *const links = json_array();
     for (int32_t i = 0; i < run->strategy.n_phases; i++)
         if (s->phase[i].first <= s->phase[i].last)
-            json_array_append_new(phases, json_pack("{s:s, s:I, s:I}", "phase",
-                                                    mc_show_phase(&run->strategy, &given.on, i),
-                                                    "begins_ps", (json_int_t)s->phase[i].first,
-                                                    "ends_ps", (json_int_t)s->phase[i].last));
+            json_array_append_new(phases,
+                                  json_pack("{s:s, s:I, s:I}", "phase",
+                                            mc_show_phase(&run->strategy, &given.call.mesh, i),
+                                            "begins_ps", (json_int_t)s->phase[i].first, "ends_ps",
+                                            (json_int_t)s->phase[i].last));
     for (int32_t i = 0; i < s->n_busiest; i++)
         json_array_append_new(links, json_pack("{s:s, s:I, s:i}", "link", s->busiest[i].name,
                                                "busy_ps", (json_int_t)s->busiest[i].busy, "alike",
                                                (int)s->busiest[i].alike));
     return json_pack("{s:s, s:I, s:f, s:f, s:o, s:o, s:I, s:I, s:i, s:i}", "strategy",
-                     mc_show_strategy(&run->strategy, &given.on), "simulated_ps", (json_int_t)s->ps,
-                     "seconds", seconds_of(run), "price_seconds", run->price, "phases", phases,
-                     "busiest", links, "messages", (json_int_t)s->messages, "events",
-                     (json_int_t)s->events, "plans", (int)s->plans, "classes", (int)s->classes);
+                     mc_show_strategy(&run->strategy, &given.call.mesh), "simulated_ps",
+                     (json_int_t)s->ps, "seconds", seconds_of(run), "price_seconds", run->price,
+                     "phases", phases, "busiest", links, "messages", (json_int_t)s->messages,
+                     "events", (json_int_t)s->events, "plans", (int)s->plans, "classes",
+                     (int)s->classes);
 }
 
 static json_t *json_head(double bytes)
 {
     return json_pack("{s:s, s:s, s:o, s:o, s:s, s:I}", "command", "simulate", "collective",
-                     mc_moves[given.what].name, "mesh", mc_json_mesh(&given.on), "links",
-                     mc_json_links(&given.on, &given.with), "network", network_text(), "bytes",
-                     (json_int_t)bytes);
+                     mc_moves[given.call.collective].name, "mesh", mc_json_mesh(&given.call.mesh),
+                     "links", mc_json_links(&given.call.mesh, &given.call.links), "network",
+                     network_text(), "bytes", (json_int_t)bytes);
 }
 
 static int print_json(const run_t *runs, uint32_t n, double bound)
 {
-    json_t *const list = json_array(), *const head = json_head((double)given.size);
+    json_t *const list = json_array(), *const head = json_head((double)given.call.bytes);
     for (uint32_t i = 0; i < n; i++)
         json_array_append_new(list, json_run(&runs[i]));
     json_object_set_new(head, "lower_bound_seconds", json_real(bound));
@@ -382,18 +374,19 @@ static int by_time(const void *a, const void *b)
 }
 
 static const mc_option_t options[] = {
-    MC_OPTION_TEXT("mesh", "MESH", "ranks by dimension, outermost first: box=8,gpu=8", &given.mesh),
+    MC_OPTION_TEXT("mesh", "MESH", "ranks by dimension, outermost first: box=8,gpu=8",
+                   &given.text.mesh),
     MC_OPTION_TEXT("bytes", "SIZE", "bytes of the whole vector: 512, 64K, 64M, 1G", &given.bytes),
     MC_OPTION_TEXT("links", "LINKS", "a preset or links by hand; see meshcoll list links",
-                   &given.links),
+                   &given.text.links),
     MC_OPTION_TEXT("network", "NETWORK",
                    "between boxes, as above; left out: as many links as ports need",
                    &given.network),
-    MC_OPTION_TEXT("strategy", "STRATEGY",
-                   "its text or its name; left out: the cheapest by the model", &given.strategy),
+    MC_OPTION_TEXT("strategy", "STRATEGY", "its text or its name; left out: what plan puts first",
+                   &given.text.strategy),
     MC_OPTION_NUMBER("top", "N", "the N cheapest by the model, the fastest first", &given.top, 1,
                      10000),
-    MC_OPTION_TEXT("root", "RANK", "root of bcast, reduce, scatter, gather: 0", &given.root),
+    MC_OPTION_TEXT("root", "RANK", "root of bcast, reduce, scatter, gather: 0", &given.text.root),
     MC_OPTION_TEXT("order", "ORDER", MC_ORDER_HELP, &given.order),
     MC_OPTION_TEXT("late", "RANK:TIME", "a rank that starts later, as in 5:1ms", &given.late),
     MC_OPTION_TEXT("slow", "LINK:FACTOR", "a link that takes longer, as in \"leaf0.0 up1:4\"",
@@ -416,9 +409,9 @@ static const mc_option_t options[] = {
 static int simulate_step(void)
 {
     const mc_step_query_t query = {.simulation = given.query,
-                                   .what = given.what,
+                                   .what = given.call.collective,
                                    .path = given.step,
-                                   .strategy = given.strategy,
+                                   .strategy = given.text.strategy,
                                    .print_head = print_head,
                                    .json_head = json_head,
                                    .json = given.json};
@@ -427,7 +420,7 @@ static int simulate_step(void)
 
 static int run(int argc, char **argv)
 {
-    mc_arguments_t arguments = {.text = &given.collective, .most = 1};
+    mc_arguments_t arguments = {.text = &given.text.collective, .most = 1};
     run_t *runs = NULL;
     uint32_t n = 0;
     int status = mc_options_parse(&mc_simulate_command, options, argc, argv, &arguments);
@@ -439,8 +432,9 @@ static int run(int argc, char **argv)
         status = choose(&runs, &n);
     for (uint32_t i = 0; i < n && !status; i++)
         status = i == 0 ? simulate_recorded(&runs[i]) : simulate(&runs[i]);
-    const double bound =
-        status ? 0 : mc_lower_bound(given.what, &given.on, &given.with, (double)given.size);
+    const double bound = status ? 0
+                                : mc_lower_bound(given.call.collective, &given.call.mesh,
+                                                 &given.call.links, (double)given.call.bytes);
     if (!status && given.svg)
         status = draw(runs, bound);
     if (!status && !given.step) {

@@ -86,15 +86,13 @@ static int choose(const mc_step_query_t *query, const char *name, row_t *row)
                                        .bytes = step.bytes / row->n,
                                        .max_segments = most < 1    ? 1
                                                        : most > 64 ? 64
-                                                                   : most,
-                                       .most = 1};
-    mc_ranking_t ranking = {0};
+                                                                   : most};
+    mc_ranked_t best;
     if (name)
         return mc_strategy_parse(name, query->what, q->mesh, &row->strategy);
-    const int status = mc_planner_rank(query->what, q->mesh, q->links, &wanted, &ranking);
+    const int status = mc_planner_best(query->what, q->mesh, q->links, &wanted, &best);
     if (!status)
-        row->strategy = ranking.list->strategy;
-    free(ranking.list);
+        row->strategy = best.strategy;
     return status;
 }
 

@@ -1,7 +1,7 @@
 #include "tools/trace/trace.h"
 
-#include "compose/planner/planner.h"
 #include "plan/explain.h"
+#include "tools/common/request.h"
 #include "tools/common/show.h"
 
 #include <stdlib.h>
@@ -32,10 +32,8 @@ static const char examples[] =
 enum { LABEL_GAP = 2, CELL_GAP = 1, BLOCK_GAP = 3, MOST_CELLS = 4096, PIPE_WIDTH = 120 };
 
 typedef struct {
-    meshcoll_collective_t collective;
-    mc_mesh_t mesh;
-    mc_strategy_t strategy;
-    int32_t root, rank, width; /* rank: -1 for all; width: 0 for the terminal's */
+    mc_request_t call;
+    int32_t rank, width; /* rank: -1 for all; width: 0 for the terminal's */
     const char *svg;
     bool messages, explain, json;
 } request_t;
@@ -192,13 +190,13 @@ static void print_homes(const mc_layout_t *layout)
 static void print_head(const request_t *r, const mc_trace_t *trace)
 {
     char mesh[MC_MESH_TEXT];
-    printf("%s on %s", mc_moves[r->collective].name, mc_mesh_text(&r->mesh, mesh));
-    if (mc_moves[r->collective].rooted)
-        printf(", root %d", r->root);
-    printf(": %s\n", mc_show_strategy(&r->strategy, &r->mesh));
+    printf("%s on %s", mc_moves[r->call.collective].name, mc_mesh_text(&r->call.mesh, mesh));
+    if (mc_moves[r->call.collective].rooted)
+        printf(", root %d", r->call.root);
+    printf(": %s\n", mc_show_strategy(&r->call.strategy, &r->call.mesh));
     printf("rows are ranks, columns chunks; %s; %u time steps\n",
-           mc_moves[r->collective].reduces ? "a1a0 is chunk a summed over ranks 1 and 0"
-                                           : "a0 is chunk a of rank 0",
+           mc_moves[r->call.collective].reduces ? "a1a0 is chunk a summed over ranks 1 and 0"
+                                                : "a0 is chunk a of rank 0",
            trace->n_states - 1);
 }
 
@@ -231,11 +229,12 @@ static json_t *json_messages(const mc_trace_t *trace, const mc_trace_state_t *st
 
 static json_t *json_head(const request_t *r)
 {
-    json_t *const json = json_pack("{s:s, s:s, s:o, s:s}", "command", "trace", "collective",
-                                   mc_moves[r->collective].name, "mesh", mc_json_mesh(&r->mesh),
-                                   "strategy", mc_show_strategy(&r->strategy, &r->mesh));
-    if (mc_moves[r->collective].rooted)
-        json_object_set_new(json, "root", json_integer(r->root));
+    json_t *const json =
+        json_pack("{s:s, s:s, s:o, s:s}", "command", "trace", "collective",
+                  mc_moves[r->call.collective].name, "mesh", mc_json_mesh(&r->call.mesh),
+                  "strategy", mc_show_strategy(&r->call.strategy, &r->call.mesh));
+    if (mc_moves[r->call.collective].rooted)
+        json_object_set_new(json, "root", json_integer(r->call.root));
     return json;
 }
 
@@ -255,11 +254,11 @@ static int print_json(const request_t *r, const mc_trace_t *trace)
 static int draw(const request_t *r, const mc_trace_t *trace)
 {
     mc_picture_t picture = {.trace = trace,
-                            .mesh = &r->mesh,
-                            .strategy = &r->strategy,
-                            .root = r->root,
-                            .sums = mc_moves[r->collective].reduces};
-    const int status = mc_links_parse("uniform", &r->mesh, &picture.links);
+                            .mesh = &r->call.mesh,
+                            .strategy = &r->call.strategy,
+                            .root = r->call.root,
+                            .sums = mc_moves[r->call.collective].reduces};
+    const int status = mc_links_parse("uniform", &r->call.mesh, &picture.links);
     return status ? status : mc_trace_draw(&picture, r->svg);
 }
 
@@ -296,16 +295,16 @@ static int trace(const request_t *r)
 {
     mc_layout_t layout;
     mc_plans_t plans;
-    int status = mc_strategy_layout(&r->strategy, &r->mesh, &layout);
+    int status = mc_strategy_layout(&r->call.strategy, &r->call.mesh, &layout);
     if (status)
         return status;
-    const uint64_t cells = (uint64_t)mc_layout_chunks(&layout) * (uint64_t)r->mesh.size;
+    const uint64_t cells = (uint64_t)mc_layout_chunks(&layout) * (uint64_t)r->call.mesh.size;
     if (cells > MOST_CELLS)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                        "%d ranks with %u chunks each are too many to show, %d in all fit; take a "
                        "smaller mesh or fewer segments, or --explain --rank N",
-                       r->mesh.size, mc_layout_chunks(&layout), MOST_CELLS);
-    status = mc_plans_create(&r->strategy, &r->mesh, r->root, &plans);
+                       r->call.mesh.size, mc_layout_chunks(&layout), MOST_CELLS);
+    status = mc_plans_create(&r->call.strategy, &r->call.mesh, r->call.root, &plans);
     if (status)
         return status;
     status = show(r, &plans);
@@ -330,11 +329,12 @@ static json_t *json_plan(const mc_plan_t *plan)
 static int explain(const request_t *r)
 {
     json_t *const plans = json_array();
-    const int32_t first = r->rank < 0 ? 0 : r->rank, end = r->rank < 0 ? r->mesh.size : r->rank + 1;
+    const int32_t first = r->rank < 0 ? 0 : r->rank,
+                  end = r->rank < 0 ? r->call.mesh.size : r->rank + 1;
     int status = MESHCOLL_OK;
     for (int32_t rank = first; rank < end && !status; rank++) {
         mc_plan_t *plan = NULL;
-        status = mc_strategy_plan(&r->strategy, &r->mesh, rank, r->root, &plan);
+        status = mc_strategy_plan(&r->call.strategy, &r->call.mesh, rank, r->call.root, &plan);
         if (!status && r->json)
             json_array_append_new(plans, json_plan(plan));
         else if (!status) {
@@ -355,27 +355,9 @@ static int explain(const request_t *r)
 
 /* What the command line gives; a process runs one command. */
 static struct {
-    const char *collective, *mesh, *strategy, *root, *links;
-    uint64_t bytes;
+    mc_request_text_t text;
     request_t request;
-} given = {.bytes = 1 << 20, .request = {.rank = -1}};
-
-/* The planner's choice, in as few segments as it has: each takes the same way. */
-static int read_best(request_t *r)
-{
-    const mc_planner_query_t query = {
-        .root = r->root, .bytes = (double)given.bytes, .max_segments = 256, .most = 1};
-    mc_links_t links;
-    mc_ranked_t best;
-    int status = mc_links_parse(given.links, &r->mesh, &links);
-    if (!status)
-        status = mc_planner_best(r->collective, &r->mesh, &links, &query, &best);
-    if (status)
-        return status;
-    r->strategy = best.strategy;
-    r->strategy.segments = (uint32_t)mc_strategy_sides(&best.strategy);
-    return MESHCOLL_OK;
-}
+} given = {.request = {.call.bytes = 1 << 20, .rank = -1}};
 
 static int check_request(const request_t *r)
 {
@@ -383,42 +365,43 @@ static int check_request(const request_t *r)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "--rank goes with --explain");
     if (r->svg && r->explain)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "--svg goes without --explain");
-    if (r->rank >= r->mesh.size)
+    if (r->rank >= r->call.mesh.size)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "--rank takes a rank from 0 to %d; got %d",
-                       r->mesh.size - 1, r->rank);
+                       r->call.mesh.size - 1, r->rank);
     return MESHCOLL_OK;
 }
 
 static int read_request(request_t *r)
 {
-    int status = mc_read_collective(given.collective, &r->collective);
-    if (!status)
-        status = mc_read_mesh(given.mesh, &r->mesh);
-    if (!status && !given.strategy)
+    int status = mc_request_read(&given.text, &r->call);
+    if (!status && !given.text.strategy)
         status = mc_fail(MESHCOLL_ERR_INVALID_ARG,
                          "--strategy is missing; expected a text, a name (see meshcoll list "
                          "strategies), or best");
-    if (!status)
-        status = mc_read_root(given.root, r->collective, &r->mesh, &r->root);
-    if (!status)
-        status = strcmp(given.strategy, "best") == 0
-                     ? read_best(r)
-                     : mc_strategy_parse(given.strategy, r->collective, &r->mesh, &r->strategy);
+    if (status)
+        return status;
+    const bool best = strcmp(given.text.strategy, "best") == 0;
+    if (best)
+        given.text.strategy = NULL;
+    status = mc_request_choose(&given.text, &r->call);
+    if (!status && best) /* each segment takes the same way */
+        r->call.strategy.segments = (uint32_t)mc_strategy_sides(&r->call.strategy);
     return status ? status : check_request(r);
 }
 
 static const mc_option_t options[] = {
     MC_OPTION_TEXT("mesh", "MESH", "ranks by dimension, outermost first: box=2,gpu=4, or box=4+3",
-                   &given.mesh),
+                   &given.text.mesh),
     MC_OPTION_TEXT("strategy", "STRATEGY",
                    "its text, a name from meshcoll list strategies, or best: what plan puts first",
-                   &given.strategy),
+                   &given.text.strategy),
     {.name = "bytes",
      .value = "SIZE",
      .help = "of the vector that best is for: 1M; shown in one segment",
-     .bytes = &given.bytes},
-    MC_OPTION_TEXT("links", "LINKS", "that best is for; see meshcoll list links", &given.links),
-    MC_OPTION_TEXT("root", "RANK", "root of bcast, reduce, scatter, gather: 0", &given.root),
+     .bytes = &given.request.call.bytes},
+    MC_OPTION_TEXT("links", "LINKS", "that best is for; see meshcoll list links",
+                   &given.text.links),
+    MC_OPTION_TEXT("root", "RANK", "root of bcast, reduce, scatter, gather: 0", &given.text.root),
     MC_OPTION_FLAG("messages", "also who sends what to whom in each time step",
                    &given.request.messages),
     MC_OPTION_NUMBER("width", "COLUMNS", "of the page: the terminal's, else 120",
@@ -435,7 +418,7 @@ static const mc_option_t options[] = {
 
 static int run(int argc, char **argv)
 {
-    mc_arguments_t arguments = {.text = &given.collective, .most = 1};
+    mc_arguments_t arguments = {.text = &given.text.collective, .most = 1};
     int status = mc_options_parse(&mc_trace_command, options, argc, argv, &arguments);
     if (!status)
         status = read_request(&given.request);
