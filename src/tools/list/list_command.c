@@ -188,7 +188,7 @@ static json_t *json_strategies(const mc_mesh_t *mesh)
 
 static int print_link_presets(void)
 {
-    static const char *const head[] = {"preset", "α, a message", "1/β, bandwidth", "1/γ, summing",
+    static const char *const head[] = {"preset", "α, a message", "1/β, bandwidth", "1/γ, sums",
                                        "ports"};
     char number[MC_NUMBER_TEXT];
     mc_table_t table = mc_table("lrrrl");
