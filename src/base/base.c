@@ -224,9 +224,8 @@ static double scaled(double bytes, double step, size_t *unit)
 
 const char *mc_print_bytes(double bytes, char *buffer, size_t capacity)
 {
-    static const char *const binary[] = {"B", "KiB", "MiB", "GiB", "TiB"}, *const decimal[] = {
-                                                                               "B", "kB", "MB",
-                                                                               "GB", "TB"};
+    static const char *const binary[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    static const char *const decimal[] = {"B", "kB", "MB", "GB", "TB"};
     size_t unit;
     double number = scaled(bytes, 1024, &unit);
     const char *const *name = binary;

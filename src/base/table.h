@@ -12,8 +12,7 @@ typedef struct {
     char **cell;
     uint32_t n_cells, capacity;
     bool failed; /* out of memory: later calls do nothing, and mc_table_print reports it */
-    bool
-        breaks; /* the last column continues below itself where a line would have over MC_PAGE columns */
+    bool breaks; /* lines of over MC_PAGE columns: the last cell continues below itself */
 } mc_table_t;
 
 enum { MC_PAGE = 80 };

@@ -14,8 +14,7 @@
 enum { MC_LESSONS = 64, MC_LESSONS_OTHERS = 64 };
 
 typedef struct {
-    uint64_t
-        left; /* first: calls until the learner is asked; one that is bound counts here (call/cache.h) */
+    uint64_t left;      /* calls until the learner is asked; bound requests count it down */
     uint64_t asked_for; /* calls that it was asked for, of which `left` are to come */
     uint64_t seen;      /* of those that came, at the last sweep */
     int32_t candidate;  /* of the last call */

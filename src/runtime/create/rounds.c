@@ -28,9 +28,8 @@ _Static_assert(sizeof(facts_t) <= MC_ROUND_FIRST, "the first record is small");
 /* The others' records, without what follows them. */
 typedef struct {
     int32_t status;
-    int32_t copies; /* an mc_shm_access_t */
-    int64_t
-        learned; /* bytes of what calls of earlier jobs have learned; only rank 0's count; then the settings */
+    int32_t copies;  /* an mc_shm_access_t */
+    int64_t learned; /* bytes of what earlier jobs have learned, on rank 0; then the settings */
 } second_t;
 typedef struct {
     int32_t status;
@@ -220,8 +219,8 @@ int mc_making_settings(mc_making_t *m)
     int status = MESHCOLL_OK;
     if (looks_up_links(m))
         status = mc_tuned_use(&m->settings, m->place, oob->size);
-    if (!status && looks_up_links(m) && !m->any_offers &&
-        !given) /* else a job's, if they join one */
+    /* those who join a job have its links */
+    if (!status && looks_up_links(m) && !m->any_offers && !given)
         status = use_calibrated(m);
     if (!status && oob->rank == 0 && mc_settings_bytes(&m->settings) > most)
         status = mc_fail(MESHCOLL_ERR_IO, "the tuned links changed while they were read");

@@ -29,9 +29,8 @@ typedef struct {
     mc_place_t *place;      /* by rank */
     int32_t *machine, *scratch;
     mc_home_t *home;
-    double calibrate; /* seconds to measure links for, where none are given; 0: not at all */
-    char *
-        key; /* of what is kept of this cluster, on rank 0; NULL: links are given, or not to be measured */
+    double calibrate;      /* seconds to measure links for, where none are given; 0: not at all */
+    char *key;             /* of what is kept of this cluster, on rank 0; NULL: nothing is */
     char *learned;         /* kept of calls on these links, on rank 0; NULL: nothing */
     int64_t learned_bytes; /* of it, with its end, on all ranks; 0: nothing */
     mc_shm_probe_t probe;
