@@ -500,25 +500,32 @@ static int let_go(meshcoll_t *h, deferred_t *d, const mc_choice_entry_t *e)
     return status;
 }
 
+static int serve(meshcoll_t *h, deferred_t *d)
+{
+    mc_choice_entry_t e = d->planned;
+    mc_lesson_t *const lesson = mc_lessons_find(&h->calls.adapt->lessons, &e.key);
+    bool timed;
+    mc_list_remove(&d->node);
+    const int status = choose(h, lesson, &e, &timed);
+    return status ? status : let_go(h, d, &e);
+}
+
 /* Those that need not wait any more, in their order. A failure ends the mesh. */
 static void serve_deferred(meshcoll_t *h)
 {
-    mc_list_t *const list = &h->calls.adapt->deferred;
-    for (deferred_t *d; (d = deferred_of(list->first));) {
-        mc_choice_entry_t e = d->planned;
-        mc_lesson_t *const lesson = mc_lessons_find(&h->calls.adapt->lessons, &e.key);
-        bool timed;
-        if (!is_ready(h, &e.key))
-            return;
-        mc_list_remove(&d->node);
-        int status = choose(h, lesson, &e, &timed);
-        if (!status)
-            status = let_go(h, d, &e);
-        if (status)
-            mc_failure_break(h, status);
-        if (status)
-            return;
+    mc_adapt_t *const t = h->calls.adapt;
+    int status = MESHCOLL_OK;
+    if (t->serves_deferred)
+        return;
+    t->serves_deferred = true;
+    for (deferred_t *d; !status && (d = deferred_of(t->deferred.first));) {
+        if (!is_ready(h, &d->planned.key))
+            break;
+        status = serve(h, d);
     }
+    t->serves_deferred = false;
+    if (status)
+        mc_failure_break(h, status);
 }
 
 /* Keeping --------------------------------------------------------------------------------------------- */

@@ -29,6 +29,7 @@ typedef struct mc_adapt {
     mc_list_t pending;     /* agreements that wait for the one before them */
     mc_list_t spare;       /* that run no more */
     mc_list_t deferred;    /* calls, in their order */
+    bool serves_deferred;  /* an agreement that one of them begins may be complete at once */
     bool has_told;         /* that links are off */
     struct {
         const meshcoll_request_t *request; /* of the call that is timed; NULL: none is */

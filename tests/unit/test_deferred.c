@@ -1,0 +1,82 @@
+/* Calls that wait for an agreement, and one of which begins another that is complete at once. */
+#include "runtime/call/adapt.h"
+#include "support/inproc.h"
+
+#include <criterion/criterion.h>
+
+enum { RANKS = 2, MOST_TURNS = 100000, BURST = 20, COUNT = 40, OTHER_COUNT = 30 };
+
+static meshcoll_t *rank[RANKS];
+static int32_t in[RANKS][COUNT], out[RANKS][3 * BURST][COUNT];
+
+static void begin(int r, size_t count, int n, meshcoll_request_t **request)
+{
+    for (int i = 0; i < n; i++)
+        cr_assert_eq(meshcoll_iallreduce(rank[r], in[r], out[r][i], count, MESHCOLL_INT32,
+                                         MESHCOLL_SUM, &request[i]),
+                     MESHCOLL_OK, "%s", meshcoll_last_error());
+}
+
+static void end(int n, meshcoll_request_t *request[RANKS][3 * BURST])
+{
+    for (int turn = 0, left = 1; left > 0; turn++) {
+        cr_assert_lt(turn, MOST_TURNS, "hangs");
+        left = 0;
+        for (int r = 0; r < RANKS; r++)
+            for (int i = 0; i < n; i++) {
+                const int status = meshcoll_test(request[r][i]);
+                cr_assert_geq(status, 0, "%s", meshcoll_last_error());
+                request[r][i] = status == MESHCOLL_OK ? NULL : request[r][i];
+                left += request[r][i] != NULL;
+            }
+    }
+}
+
+/* Both candidates take their last turns, the one in use first. */
+static void take_last_turns(int r)
+{
+    mc_lesson_t *const lesson = rank[r]->calls.adapt->lessons.lesson[0];
+    mc_learner_t *const l = &lesson->learner;
+    mc_ranked_t other = {.seconds = 1};
+    cr_assert_eq(mc_strategy_parse("reduce:star(gpu) bcast:star(gpu)", MESHCOLL_ALLREDUCE,
+                                   &rank[r]->mesh, &other.strategy),
+                 MESHCOLL_OK);
+    mc_learner_offer(l, &other, 1);
+    cr_assert_eq(l->n, 2);
+    l->round = MC_TRIAL_FEW;
+    l->turn[0] = 0;
+    l->turn[1] = 1;
+    lesson->left = 1;
+}
+
+Test(deferred, calls_are_served_one_after_the_other)
+{
+    static meshcoll_request_t *request[RANKS][3 * BURST];
+    cr_assert_eq(mc_inproc_create("gpu=2", NULL, rank), MESHCOLL_OK, "%s", meshcoll_last_error());
+    for (int i = 0; i < COUNT; i++)
+        in[0][i] = in[1][i] = i;
+    for (int r = 0; r < RANKS; r++)
+        begin(r, COUNT, 1, request[r]);
+    end(1, request);
+    for (int r = 0; r < RANKS; r++)
+        take_last_turns(r);
+    for (int i = 0; i < MC_LEARN_QUIET + MC_LEARN_LONG; i++) {
+        for (int r = 0; r < RANKS; r++)
+            begin(r, OTHER_COUNT, 1, request[r]);
+        end(1, request);
+    }
+    /* the first of these begins an agreement, and those from the 17th on wait for it */
+    for (int r = 0; r < RANKS; r++) {
+        begin(r, OTHER_COUNT, BURST, request[r]);
+        begin(r, COUNT, BURST, request[r] + BURST);
+        cr_assert_eq(!rank[r]->calls.adapt->deferred.first, r > 0);
+    }
+    end(2 * BURST, request);
+    for (int r = 0; r < RANKS; r++) {
+        cr_expect_eq(rank[r]->calls.adapt->begun, 2);
+        cr_expect_eq(rank[r]->calls.adapt->lessons.lesson[0]->candidate, 0);
+        cr_expect_eq(out[r][BURST - 1][COUNT - 1], 2 * (COUNT - 1));
+    }
+    for (int r = 0; r < RANKS; r++)
+        meshcoll_destroy(rank[r]);
+}
