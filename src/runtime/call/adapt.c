@@ -437,7 +437,7 @@ int mc_adapt_defer(meshcoll_t *h, const mc_call_args_t *asked, mc_run_t **run)
     const mc_lesson_t *const lesson = mc_lessons_find(&h->calls.adapt->lessons, &planned.key);
     mc_run_t *r;
     int status = MESHCOLL_OK;
-    if (lesson)
+    if (lesson && !mc_known_find(&h->calls.adapt->known, &planned.key))
         planned.best = lesson->learner.candidate[0];
     else
         status = mc_cache_look(h, &asked->args, &planned);
