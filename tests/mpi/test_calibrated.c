@@ -124,6 +124,24 @@ static void check_learned(const meshcoll_params_t *params, const char *key)
     free(known);
 }
 
+/* In another order ranks have other neighbours, and mesh rank 0 is another process than the one with the file. */
+static void check_reversed(const char *key)
+{
+    const meshcoll_params_t params = {
+        .size = sizeof params, .mesh = "box=2,gpu=2", .order = "3,2,1,0"};
+    meshcoll_t *mesh;
+    check(meshcoll_create(MPI_COMM_WORLD, &params, &mesh) == MESHCOLL_OK, "a mesh in an order");
+    char *const own = rank == 0 ? strdup(mesh->job->calibrated->key) : NULL;
+    meshcoll_destroy(mesh);
+    check(rank > 0 || strcmp(own, key) != 0, "an order of ranks has the links of another");
+    check_learned(&params, own);
+    if (rank == 0)
+        mc_kept_drop(MC_KEPT_LINKS, own);
+    if (rank == 0)
+        mc_kept_drop(MC_KEPT_LEARNED, own);
+    free(own);
+}
+
 int main(int argc, char **argv)
 {
     meshcoll_t *mesh, *further, *group;
@@ -181,6 +199,7 @@ int main(int argc, char **argv)
                                     "box=alpha:9us;beta:1GB/s,gpu=alpha:1us;beta:9GB/s;pulled:yes"),
           "links are kept");
     check_learned(&params, key);
+    check_reversed(key);
     char folder[sizeof none + 16];
     snprintf(folder, sizeof folder, "%s/meshcoll", none);
     if (rank == 0)

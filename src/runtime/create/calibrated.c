@@ -89,10 +89,16 @@ static void add_rdma(mc_text_t *text)
         free(list);
 }
 
+static uint64_t hash_of(const char *text)
+{
+    return text ? mc_fnv(MC_FNV_START, text, strlen(text)) : 0;
+}
+
 /* What links depend on: machines, their processors and number, whether ranks share cores, transports, interfaces and
- * their networks, extents, and which devices UCX may use. Not hostnames and what else names one machine: a cluster gives
- * a job other ones each time. */
-static char *key_of(const mc_cluster_t *cluster, const char *devices, bool share_cores)
+ * their networks, extents, the order of ranks if one is given, and which devices UCX may use. Not hostnames and what
+ * else names one machine: a cluster gives a job other ones each time. */
+static char *key_of(const mc_cluster_t *cluster, const char *order, const char *devices,
+                    bool share_cores)
 {
     const char *const allowed = getenv("UCX_NET_DEVICES");
     enum { ROOM = MC_CLUSTER_TEXT + MC_MAX_DIMS * MC_TLS_TEXT + MC_KEPT_BYTES / 16 };
@@ -101,6 +107,8 @@ static char *key_of(const mc_cluster_t *cluster, const char *devices, bool share
         return NULL;
     mc_text_t text = mc_text(key, ROOM);
     mc_cluster_print(cluster, &text);
+    if (order)
+        mc_text_add(&text, ";order %016" PRIx64, hash_of(order));
     if (share_cores)
         mc_text_add(&text, ";shared cores");
     if (allowed)
@@ -173,11 +181,6 @@ static int use_links(mc_settings_t *settings, const char *key, const mc_mesh_t *
     return status;
 }
 
-static uint64_t hash_of(const char *links)
-{
-    return links ? mc_fnv(MC_FNV_START, links, strlen(links)) : 0;
-}
-
 /* NULL: nothing on these links. */
 static char *find_learned(const char *key, const char *links)
 {
@@ -201,7 +204,7 @@ int mc_calibrated_use(mc_making_t *m, const char *devices)
     if (!is_wanted(&m->settings) || m->creation->oob.size == 1 ||
         mc_cluster_find(&m->settings, m->place, m->creation->oob.size, &cluster))
         return MESHCOLL_OK;
-    m->key = key_of(&cluster, devices, m->oversubscribed);
+    m->key = key_of(&cluster, m->settings.order, devices, m->oversubscribed);
     int status = MESHCOLL_OK;
     if (m->key && !m->settings.links)
         status = use_links(&m->settings, m->key, &cluster.mesh);
@@ -293,7 +296,8 @@ static int take_learned(mc_making_t *m)
     if (!status && m->learned)
         memcpy(text, m->learned, bytes);
     if (!status)
-        status = meshcoll_bcast(whole, text, text, bytes, MESHCOLL_UINT8, 0);
+        status = meshcoll_bcast(whole, text, text, bytes, MESHCOLL_UINT8,
+                                mc_mesh_rank_of(&m->handle->order, 0));
     if (!status && mc_adapt_load(m->handle, text) == MESHCOLL_ERR_NO_MEMORY)
         status = MESHCOLL_ERR_NO_MEMORY;
     if (status && !m->handle->job->failure.status) /* its own; the others would wait for it */
