@@ -33,6 +33,15 @@ const char *mc_show_phase(const mc_strategy_t *strategy, const mc_mesh_t *mesh, 
     return buffer;
 }
 
+const char *mc_show_network(const mc_network_t *network)
+{
+    static char buffer[MC_NETWORK_TEXT];
+    mc_text_t text = mc_text(buffer, sizeof buffer);
+    if (network)
+        mc_network_print(network, &text);
+    return buffer;
+}
+
 const char *mc_show_ratio(mc_ratio_t ratio, char buffer[MC_NUMBER_TEXT])
 {
     mc_text_t text = mc_text(buffer, MC_NUMBER_TEXT);

@@ -5,6 +5,7 @@
 
 #include "base/table.h"
 #include "compose/planner/planner.h"
+#include "network/network.h"
 #include "tools/common/tool.h"
 
 enum { MC_NUMBER_TEXT = 64, MC_TERM_TEXT = 128 };
@@ -15,6 +16,9 @@ void mc_show_sentence(int indent, const char *format, ...) MC_PRINTF(2, 3);
 /* The text of a strategy, or of one of its phases: until the next of these calls. */
 const char *mc_show_strategy(const mc_strategy_t *strategy, const mc_mesh_t *mesh);
 const char *mc_show_phase(const mc_strategy_t *strategy, const mc_mesh_t *mesh, int32_t phase);
+
+/* The same of a network; "": there is none. */
+const char *mc_show_network(const mc_network_t *network);
 
 /* Each fills `buffer` (of the size above) and returns it: "7/8", "3" */
 const char *mc_show_ratio(mc_ratio_t ratio, char buffer[MC_NUMBER_TEXT]);

@@ -97,7 +97,7 @@ static int write_text(const char *path, const char *text, size_t bytes)
     return MESHCOLL_OK;
 }
 
-/* The calls [first, end) for ranks, whole in memory first: a file is written whole or not at all. */
+/* The calls [first, end) for ranks, whole in memory first: a plan that is refused leaves the file as it is. */
 static int write_file(const char *path, int32_t first, int32_t end)
 {
     char *text = NULL;

@@ -129,14 +129,6 @@ static char *order_text(void)
 
 /* Output ------------------------------------------------------------------------------------------ */
 
-static const char *network_text(void)
-{
-    static char buffer[MC_NETWORK_TEXT];
-    mc_text_t text = mc_text(buffer, sizeof buffer);
-    mc_network_print(&given.between, &text);
-    return buffer;
-}
-
 static const char *link_name(uint32_t link)
 {
     static char name[MC_NETWORK_NAME];
@@ -177,7 +169,7 @@ static int print_text(const char *order)
     char mesh[MC_MESH_TEXT];
     mc_table_t table = mc_table("lrrr");
     printf("a ring of the %d boxes of %s on %s\n\n", given.ring.n_boxes,
-           mc_mesh_text(&given.on, mesh), network_text());
+           mc_mesh_text(&given.on, mesh), mc_show_network(&given.between));
     mc_table_add_row(&table, head);
     add_order(&table, "given", &given.laid);
     if (given.improved)
@@ -207,11 +199,11 @@ static json_t *json_laid(const mc_overlay_t *laid)
 
 static int print_json(const char *order)
 {
-    return mc_json_print(json_pack("{s:s, s:o, s:s, s:i, s:o, s:o, s:b, s:s}", "command", "overlay",
-                                   "mesh", mc_json_mesh(&given.on), "network", network_text(),
-                                   "boxes", (int)given.ring.n_boxes, "given",
-                                   json_laid(&given.laid), "better", json_laid(&given.laid_better),
-                                   "improved", given.improved, "order", order));
+    return mc_json_print(
+        json_pack("{s:s, s:o, s:s, s:i, s:o, s:o, s:b, s:s}", "command", "overlay", "mesh",
+                  mc_json_mesh(&given.on), "network", mc_show_network(&given.between), "boxes",
+                  (int)given.ring.n_boxes, "given", json_laid(&given.laid), "better",
+                  json_laid(&given.laid_better), "improved", given.improved, "order", order));
 }
 
 static const mc_option_t options[] = {

@@ -47,16 +47,6 @@ static struct {
     mc_motion_t motion;
 } given;
 
-/* As it was given: the text of the network in a buffer of its own. */
-static const char *network_text(void)
-{
-    static char buffer[MC_NETWORK_TEXT];
-    mc_text_t text = mc_text(buffer, sizeof buffer);
-    if (given.query.network)
-        mc_network_print(given.query.network, &text);
-    return buffer;
-}
-
 /* A strategy, its price, and what the simulation says. */
 typedef struct {
     mc_strategy_t strategy;
@@ -212,7 +202,7 @@ static int draw(const run_t *run, double bound)
                     mc_print_seconds(bound, number, sizeof number));
     mc_text_add(&text, "; links %s", given.text.links);
     if (given.network)
-        mc_text_add(&text, "; network %s", network_text());
+        mc_text_add(&text, "; network %s", mc_show_network(given.query.network));
     return mc_motion_draw(&given.motion, &run->simulated, bound, line, given.svg);
 }
 
@@ -296,7 +286,8 @@ static void print_head(const char *title)
     char mesh[MC_MESH_TEXT];
     printf("%s on %s, %d ranks\n\nnetwork: %s\nlinks: %s\n", title,
            mc_mesh_text(&given.call.mesh, mesh), given.call.mesh.size,
-           given.network ? network_text() : "none: boxes are joined without sharing",
+           given.network ? mc_show_network(given.query.network)
+                         : "none: boxes are joined without sharing",
            given.text.links);
     mc_show_links(&given.call.mesh, &given.call.links);
     putchar('\n');
@@ -354,7 +345,7 @@ static json_t *json_head(double bytes)
     return json_pack("{s:s, s:s, s:o, s:o, s:s, s:I}", "command", "simulate", "collective",
                      mc_moves[given.call.collective].name, "mesh", mc_json_mesh(&given.call.mesh),
                      "links", mc_json_links(&given.call.mesh, &given.call.links), "network",
-                     network_text(), "bytes", (json_int_t)bytes);
+                     mc_show_network(given.query.network), "bytes", (json_int_t)bytes);
 }
 
 static int print_json(const run_t *runs, uint32_t n, double bound)
