@@ -130,6 +130,8 @@ refused "--step goes without --bytes" "${step[@]}" --mesh x=2 --bytes 1M --step 
 run 1 "${step[@]}" --mesh x=2 --step /nowhere/step
 [[ $err == *"there is no file /nowhere/step"* ]] || fail "strange: $err"
 
+run 1 simulate bcast --mesh x=4 --bytes 1M --trace /nowhere/trace.json
+[[ $err == *"/nowhere/trace.json cannot be written: No such file or directory"* ]] || fail "strange: $err"
 refused "a network is written as in" simulate bcast --mesh x=4 --bytes 1M --network mesh=4
 refused "room for 2" simulate bcast --mesh x=4 --bytes 1M --network tree=2
 refused "all dimensions of this mesh are inside of one" simulate bcast --mesh gpu=4 --bytes 1M --network tree=4

@@ -5,7 +5,9 @@
 #include "tools/simulate/motion.h"
 #include "tools/simulate/step_command.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const char usage[] =
     "  meshcoll simulate COLLECTIVE --mesh MESH --bytes SIZE [--network NETWORK] [--links LINKS] "
@@ -210,7 +212,7 @@ static int draw(const run_t *run, double bound)
 static int simulate_recorded(run_t *run)
 {
     if (given.trace && !(given.traced = fopen(given.trace, "w")))
-        return mc_fail(MESHCOLL_ERR_IO, "%s cannot be written", given.trace);
+        return mc_fail(MESHCOLL_ERR_IO, "%s cannot be written: %s", given.trace, strerror(errno));
     if (given.traced)
         fprintf(given.traced, "{\"traceEvents\":[");
     given.query.record = record;
@@ -224,7 +226,7 @@ static int simulate_recorded(run_t *run)
     fprintf(given.traced, "\n]}\n");
     const bool failed = ferror(given.traced);
     return fclose(given.traced) || failed
-               ? mc_fail(MESHCOLL_ERR_IO, "%s cannot be written", given.trace)
+               ? mc_fail(MESHCOLL_ERR_IO, "%s cannot be written: %s", given.trace, strerror(errno))
                : status;
 }
 
