@@ -254,13 +254,14 @@ has "bcast of 8 MB on box=4,gpu=4"
 
 # A page has 80 columns.
 fits() {
-    run 0 plan "$@"
+    run 0 "$@"
     local wide
     wide=$(python3 -c 'import sys; [print(line) for line in sys.stdin.read().splitlines() if len(line) > 80]' <<<"$out")
-    [ -z "$wide" ] || fail "plan $*: over 80 columns: $wide"
+    [ -z "$wide" ] || fail "$*: over 80 columns: $wide"
 }
-fits allreduce --mesh rack=2,box=4,gpu=8 --bytes 1M --links dgx-h100 --phases
-fits bcast --mesh box=8,gpu=8 --links uniform --sweep 1K..64M
-fits allreduce --mesh x=4,y=4 --links uniform --bytes 64M --strategy torus
-fits bcast --mesh 4x4 --links lab --bytes 8M --simulate 3 --network tree=4:1:25Gbit/s
+fits plan allreduce --mesh rack=2,box=4,gpu=8 --bytes 1M --links dgx-h100 --phases
+fits plan bcast --mesh box=8,gpu=8 --links uniform --sweep 1K..64M
+fits plan allreduce --mesh x=4,y=4 --links uniform --bytes 64M --strategy torus
+fits plan bcast --mesh 4x4 --links lab --bytes 8M --simulate 3 --network tree=4:1:25Gbit/s
+fits list
 finish

@@ -97,8 +97,7 @@ const mc_cluster_preset_t mc_cluster_presets[] = {
     {"generic", "no machine in particular: an Ethernet NIC per box, shared memory inside",
      "ethernet-25g", "shm"},
     {"lab",
-     "the project's lab of boxes on one machine, see bench/lab; window: alltoalls of 1 MiB on 2x8 "
-     "and 4x4 with 256 KiB to 1 MiB (docs/lab-notes/network.md), its queues hold 500 KB",
+     "the project's lab of boxes on one machine; its queues hold 500 KB, and 256 KiB lost nothing",
      "lab-net;window:256KiB", "lab-shm"},
     {"dgx-a100", "8 GPUs and 8 HDR NICs a box", "infiniband-hdr-rails", "nvlink3"},
     {"dgx-h100", "8 GPUs and 8 NDR NICs a box", "infiniband-ndr-rails", "nvlink4"},

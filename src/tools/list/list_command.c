@@ -17,6 +17,7 @@ static const char examples[] = "  meshcoll list\n"
 
 static int print_table(mc_table_t *table)
 {
+    table->breaks = true;
     const int status = mc_table_print(table, 2, stdout);
     putchar('\n');
     return status;
@@ -25,12 +26,9 @@ static int print_table(mc_table_t *table)
 /* Collectives ------------------------------------------------------------------------------------ */
 
 static const char *const meaning[MC_PLACEMENTS] = {
-    [MC_ROOT] = "all of it at the root",
-    [MC_SHARD] = "a slice on each rank",
-    [MC_REPLICA] = "all of it on each rank",
-    [MC_PARTIAL] = "a vector to be summed on each rank",
-    [MC_SOURCE] = "a block for every rank on each rank",
-    [MC_DESTINATION] = "a block from every rank on each rank",
+    [MC_ROOT] = "all at the root",          [MC_SHARD] = "a slice on each rank",
+    [MC_REPLICA] = "all on each rank",      [MC_PARTIAL] = "a summand on each rank",
+    [MC_SOURCE] = "a block for every rank", [MC_DESTINATION] = "a block from every rank",
 };
 
 static int print_collectives(const mc_mesh_t *mesh)
@@ -106,19 +104,18 @@ static const char *lengths_of(mc_aligned_t aligned)
 
 static int print_algorithms(const mc_mesh_t *mesh)
 {
-    static const char *const head[] = {"algorithm", "how", ""};
-    mc_table_t table = mc_table("lll");
+    static const char *const head[] = {"algorithm", "how"};
+    mc_table_t table = mc_table("ll");
     (void)mesh;
     printf("algorithms on one line of ranks; write the dimension after it: bcast:mst(box)\n\n");
     mc_table_add_row(&table, head);
     for (int32_t i = 0; i < mc_n_algorithms; i++) {
         const mc_algorithm_t *const a = &mc_algorithms[i];
         mc_table_add(&table, "%s:%s", mc_moves[a->collective].name, a->name);
-        mc_table_add(&table, "%s", description_of(a->name));
         const char *const lengths = lengths_of(a->aligned);
-        mc_table_add(&table, "%s%s%s%s%s%s", a->composite ? "(made of two others)" : "",
-                     a->composite && a->keeps_order ? " " : "",
-                     a->keeps_order ? "(keeps the order of ranks)" : "",
+        mc_table_add(&table, "%s%s%s%s%s%s", description_of(a->name),
+                     a->composite ? " (made of two others)" : "",
+                     a->keeps_order ? " (keeps the order of ranks)" : "",
                      lengths ? " (reproducible on " : "", lengths ? lengths : "",
                      lengths ? ")" : "");
     }
@@ -211,10 +208,13 @@ static int print_links(const mc_mesh_t *mesh)
     (void)mesh;
     int status = print_link_presets();
     printf("where their numbers come from\n\n");
-    for (int32_t i = 0; i < mc_n_link_presets; i++)
-        printf("  %s: %s\n", mc_link_presets[i].name, mc_link_presets[i].provenance);
-    printf("\ncluster presets, a link for the network and one inside a box; the first is the "
-           "default\n\n");
+    mc_table_t sources = mc_table("ll");
+    for (int32_t i = 0; i < mc_n_link_presets && !status; i++) {
+        const char *const cells[] = {mc_link_presets[i].name, mc_link_presets[i].provenance};
+        mc_table_add_row(&sources, cells);
+    }
+    status = status ? status : print_table(&sources);
+    printf("cluster presets: links of the network and inside a box; the first is the default\n\n");
     static const char *const head[] = {"preset", "network", "inside a box", ""};
     mc_table_t table = mc_table("llll");
     mc_table_add_row(&table, head);
