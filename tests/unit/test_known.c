@@ -66,6 +66,21 @@ Test(known, is_kept_for_the_next_job)
     world_close();
 }
 
+Test(known, is_kept_where_the_job_ends_in_a_look)
+{
+    char kept[1024];
+    mc_text_t text = mc_text(kept, sizeof kept);
+    world_open();
+    for (int r = 0; r < RANKS; r++)
+        cr_assert_eq(mc_adapt_load(rank[r], known), MESHCOLL_OK);
+    check_strategy(false, COUNT, "reduce:star(box*gpu) bcast:star(box*gpu)", true);
+    mc_learner_t *const l = &rank[0]->calls.adapt->lessons.lesson[0]->learner;
+    l->phase = MC_LEARN_TURNS; /* of its one candidate */
+    mc_adapt_save(rank[0], &text);
+    cr_expect_str_eq(kept, known);
+    world_close();
+}
+
 Test(known, refuses_what_it_does_not_understand)
 {
     static const char *const wrong[] = {

@@ -28,19 +28,24 @@ static void print(const mc_choice_key_t *key, int64_t ns, const mc_strategy_t *s
         text->at[before] = '\0';
 }
 
+static bool is_settled(const mc_learner_t *l)
+{
+    return (l->phase == MC_LEARN_SETTLED || l->round == MC_TRIAL_LOOK) && l->took[l->best] > 0;
+}
+
 void mc_known_print(const mc_lessons_t *lessons, const mc_known_list_t *list, const mc_mesh_t *mesh,
                     mc_text_t *text)
 {
     for (int32_t i = 0; i < lessons->n; i++) {
         const mc_lesson_t *const lesson = lessons->lesson[i];
         const mc_learner_t *const l = &lesson->learner;
-        const bool has_chosen = l->phase == MC_LEARN_SETTLED || l->round == MC_TRIAL_LOOK;
-        if (has_chosen && l->took[l->best] > 0)
+        if (is_settled(l))
             print(&lesson->key, l->took[l->best], &l->candidate[l->best].strategy, mesh, text);
     }
     for (int32_t i = 0; i < list->n; i++) {
         const mc_known_t *const known = &list->list[i];
-        if (!mc_lessons_find(lessons, &known->key))
+        const mc_lesson_t *const lesson = mc_lessons_find(lessons, &known->key);
+        if (!lesson || !is_settled(&lesson->learner))
             print(&known->key, known->ns, &known->strategy, mesh, text);
     }
 }

@@ -22,7 +22,7 @@ typedef struct {
     int32_t n;
 } mc_known_list_t;
 
-/* Those of the lessons that are settled by times, and of the list those that no call has come to. A text that has no
+/* Those of the lessons that are settled by times, and of the list those of the other kinds of calls. A text that has no
  * room for a line has the whole ones before it. */
 void mc_known_print(const mc_lessons_t *lessons, const mc_known_list_t *list, const mc_mesh_t *mesh,
                     mc_text_t *text);
