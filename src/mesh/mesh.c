@@ -36,12 +36,27 @@ int32_t mc_mesh_rank(const mc_mesh_t *mesh, const int32_t coord[MC_MAX_DIMS])
     return mc_mesh_rank_at(mesh, place);
 }
 
-int32_t mc_mesh_find(const mc_mesh_t *mesh, const char *name, size_t n)
+static bool is_name(const char *known, const char *name, size_t n)
+{
+    return strlen(known) == n && memcmp(known, name, n) == 0;
+}
+
+static int32_t find_exact(const mc_mesh_t *mesh, const char *name, size_t n)
 {
     for (int32_t d = 0; d < mesh->ndims; d++)
-        if (strlen(mesh->dim[d].name) == n && memcmp(mesh->dim[d].name, name, n) == 0)
+        if (is_name(mesh->dim[d].name, name, n))
             return d;
     return -1;
+}
+
+int32_t mc_mesh_find(const mc_mesh_t *mesh, const char *name, size_t n)
+{
+    const int32_t found = find_exact(mesh, name, n);
+    if (found < 0 && is_name("gpu", name, n))
+        return find_exact(mesh, "rank", 4);
+    if (found < 0 && is_name("rank", name, n))
+        return find_exact(mesh, "gpu", 3);
+    return found;
 }
 
 int32_t mc_mesh_inner(const mc_mesh_t *mesh)
@@ -54,7 +69,8 @@ int32_t mc_mesh_inner(const mc_mesh_t *mesh)
 
 bool mc_dim_is_inside(const mc_dim_t *dim)
 {
-    static const char *const inside[] = {"domain", "socket", "numa", "island", "gpu", "fold"};
+    static const char *const inside[] = {"domain", "socket", "numa", "island",
+                                         "gpu",    "rank",   "fold"};
     for (size_t i = 0; i < MC_COUNT(inside); i++)
         if (strcmp(dim->name, inside[i]) == 0)
             return true;

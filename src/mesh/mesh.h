@@ -108,11 +108,14 @@ static inline int32_t mc_mesh_stride(const mc_mesh_t *mesh, int32_t dim)
 int32_t mc_mesh_span(const mc_mesh_t *mesh, int32_t dim, int32_t rank, int32_t *first);
 /* Returns the largest number of ranks that agree in the dimensions of `held` (one bit each). */
 int32_t mc_mesh_fullest(const mc_mesh_t *mesh, unsigned held);
-/* Returns the dimension of that name (the first `n` characters of it), or -1. */
+/* Returns the dimension of that name (the first `n` characters of it), or -1. "gpu" and "rank" each
+ * find the other where the mesh does not have both: the mesh found is named by whether there are
+ * GPUs, and what was written for one name holds for the other. */
 int32_t mc_mesh_find(const mc_mesh_t *mesh, const char *name, size_t n);
 /* Returns the innermost dimension longer than 1; the last one where there is a single rank. */
 int32_t mc_mesh_inner(const mc_mesh_t *mesh);
-/* Does its name place it inside a box: "domain", "socket", "numa", "island", "gpu" or "fold"? */
+/* Does its name place it inside a box: "domain", "socket", "numa", "island", "gpu", "rank" or
+ * "fold"? */
 bool mc_dim_is_inside(const mc_dim_t *dim);
 /* Returns the outermost dimension in which two ranks differ, whose link joins them; -1 where a ==
  * b. */

@@ -130,7 +130,8 @@ int mc_mesh_parse(const char *text, mc_mesh_t *mesh)
         const int status = parse_dim(text, &at, dim);
         if (status)
             return status;
-        if (mc_mesh_find(&m, dim->name, strlen(dim->name)) >= 0)
+        const int32_t same = mc_mesh_find(&m, dim->name, strlen(dim->name));
+        if (same >= 0 && strcmp(m.dim[same].name, dim->name) == 0)
             return fail_mesh_text(text, "a name occurs twice");
         m.ndims++;
         size *= dim->extent;

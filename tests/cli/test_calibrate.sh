@@ -32,11 +32,11 @@ fi
 number='[0-9.]+[a-zA-Z]*'
 created
 first=$links
-[[ $links =~ ^gpu=alpha:$number\;(gap:$number\;)?beta:[0-9.]+[a-zA-Z/]+\;gamma:[0-9.]+[a-zA-Z/]+\;(cpu:$number\;)?ports:1\;pulled:yes,\ calibrated\ when\ a\ mesh\ was\ created\ here$ ]] ||
+[[ $links =~ ^(gpu|rank)=alpha:$number\;(gap:$number\;)?beta:[0-9.]+[a-zA-Z/]+\;gamma:[0-9.]+[a-zA-Z/]+\;(cpu:$number\;)?ports:1\;pulled:yes,\ calibrated\ when\ a\ mesh\ was\ created\ here$ ]] ||
     fail "strange links: $links"
 [ "$(kept | wc -l)" -eq 1 ] || fail "expected one file, found: $(kept)"
 file=$(kept)
-sed -n 2p "$file" | grep -q "^gpu=2 on 1 machine with .* of .*, gpu=shm$" || fail "strange key: $(cat "$file")"
+sed -n 2p "$file" | grep -q "^\(gpu\|rank\)=2 on 1 machine with .* of .*, \(gpu\|rank\)=shm$" || fail "strange key: $(cat "$file")"
 before=$(stat -c '%y %i' "$file")
 created
 [ "$links" = "$first" ] || fail "the second mesh has $links, the first had $first"
@@ -45,7 +45,7 @@ created
 # What a file says is taken only if it is whole.
 sed -i '3s/alpha:[^;]*/alpha:1s/' "$file"
 created
-[[ $links == gpu=alpha:*"calibrated when a mesh was created here" && $links != *alpha:1s* ]] || fail "a changed file: $links"
+[[ $links == *=alpha:*"calibrated when a mesh was created here" && $links != *alpha:1s* ]] || fail "a changed file: $links"
 [ "$(stat -c '%y %i' "$file")" != "$before" ] || fail "a changed file was not replaced"
 : >"$file"
 created
@@ -74,7 +74,7 @@ created -u HOME XDG_CACHE_HOME=
 rm -rf "$XDG_CACHE_HOME"
 for n in 1 2 3; do
     created MESHCOLL_CALIBRATE=0.0000001 MESHCOLL_LOG=info
-    grep -q "links are not calibrated: 0 ms did not suffice for gpu; MESHCOLL_CALIBRATE says" "$scratch/err" ||
+    grep -q "links are not calibrated: 0 ms did not suffice for \(gpu\|rank\); MESHCOLL_CALIBRATE says" "$scratch/err" ||
         fail "try $n says nothing: $(cat "$scratch/err")"
     [ "$(sed -n 3p "$(kept)" | tr -cd '?' | wc -c)" -eq $n ] || fail "try $n: $(cat "$(kept)")"
 done

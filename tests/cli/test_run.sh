@@ -109,11 +109,14 @@ store = socket.create_server(at) if os.environ["RANK"] == "0" else None
 sys.exit(subprocess.call(sys.argv[1:]))' "$examples/allreduce"
 run 0 run -n 4 --boxes 2 "$examples/allreduce"
 has "4 ranks as box=2,gpu=2: sum of element 0 is 6"
-run 0 run -n 4 "$MESHCOLL" topo
+MESHCOLL_LIBCUDA=/no/driver.so run 0 run -n 4 "$MESHCOLL" topo
 has "gpu=4: 4 ranks on 1 machine, found"
+export MESHCOLL_LIBCUDA=off # the same on a machine with GPUs
+run 0 run -n 4 "$MESHCOLL" topo
+has "rank=4: 4 ranks on 1 machine, found"
 [ "$(grep -c '^links: ' <<<"$out")" -eq 1 ] || fail "expected one rank's words in:"$'\n'"$out"
 run 0 "topo"
-has "gpu=1: 1 rank on 1 machine, found"
+has "rank=1: 1 rank on 1 machine, found"
 
 # libmeshcoll.so and what uses it alone load no MPI.
 for file in "$(dirname "$MESHCOLL")/libmeshcoll.so" "$examples/allreduce"; do

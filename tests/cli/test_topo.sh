@@ -71,7 +71,7 @@ open(sys.argv[1], "w").write('<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE 
 XML
 sed 's/version="2.0"/version="3.0"/' "$scratch/node.xml" >"$scratch/later.xml"
 run 0 topo --file "$scratch/node.xml"
-has "numa=2,gpu=2: 4 ranks on 1 machine, found with one for each core"
+has "numa=2,rank=2: 4 ranks on 1 machine, found with one for each core"
 has "1 0 2 node.xml 1 1 2"
 run 0 topo --file "$scratch/node.xml" --mesh gpu=4 --links lab --json
 gives 'j["mesh"]["text"], j["links_source"], [r["numa_node"] for r in j["ranks"]]' \
@@ -93,9 +93,10 @@ if [ "$(nproc)" -ge 2 ] && [ "$(nproc)" -eq "$(nproc --all)" ]; then
     done
 fi
 
-# Ranks of this machine.
+# Ranks of this machine, as if it had no GPUs.
+export MESHCOLL_LIBCUDA=off
 ranks 4 0 "$MESHCOLL" topo
-has "gpu=4: 4 ranks on 1 machine, found"
+has "rank=4: 4 ranks on 1 machine, found"
 has "links: the preset generic, as none are given and none are tuned"
 [ "$(grep -c '^links: ' <<<"$out")" -eq 1 ] || fail "expected one rank's words in:"$'\n'"$out"
 ranks 4 0 "$MESHCOLL" topo --mesh box=2,gpu=2 --links lab --json
@@ -125,14 +126,14 @@ export HWLOC_SYNTHETIC="numa:2 core:$((cpus / 2)) pu:1" HWLOC_THISSYSTEM=1
 exec taskset -c \$((RANK % 2 * ($cpus / 2))) "\$@"
 BOUND
     ranks 4 0 bash "$scratch/bound" "$MESHCOLL" topo --json --svg "$scratch/topo.svg"
-    gives 'j["mesh"]["text"], j["origin"]' "('numa=2,gpu=2', 'found')"
+    gives 'j["mesh"]["text"], j["origin"]' "('numa=2,rank=2', 'found')"
     gives '[(r["rank"], r["coords"], r["numa_node"]) for r in j["ranks"]]' \
         "[(0, [0, 0], 0), (2, [0, 1], 0), (1, [1, 0], 1), (3, [1, 1], 1)]"
     gives '[r["cpus"] for r in j["ranks"]]' "['0', '0', '$((cpus / 2))', '$((cpus / 2))']"
     drawn '"node 0" in t and "node 1" in t' True
     # and a program finds the same, and computes on it
     ranks 4 0 bash "$scratch/bound" "$build/examples/allreduce"
-    has "4 ranks as numa=2,gpu=2: sum of element 0 is 6"
+    has "4 ranks as numa=2,rank=2: sum of element 0 is 6"
 else
     echo "no ranks are bound: $(nproc) of $cpus processors may be used"
 fi

@@ -30,7 +30,7 @@ static void test_found(void)
 {
     char wanted[64];
     meshcoll_t *mesh = NULL;
-    snprintf(wanted, sizeof wanted, "gpu=%d", size);
+    snprintf(wanted, sizeof wanted, "rank=%d", size);
     check(meshcoll_create(MPI_COMM_WORLD, NULL, &mesh) == MESHCOLL_OK, "a mesh is found");
     check(strcmp(meshcoll_mesh_text(mesh), wanted) == 0, "one machine is one box");
     check(meshcoll_rank(mesh) == rank && meshcoll_size(mesh) == size, "rank and size are MPI's");
@@ -45,11 +45,25 @@ static void test_found_anyway(void)
     char wanted[64];
     meshcoll_t *mesh = NULL;
     const meshcoll_params_t params = {.size = sizeof params, .mesh = ""};
-    snprintf(wanted, sizeof wanted, "gpu=%d", size);
+    snprintf(wanted, sizeof wanted, "rank=%d", size);
     setenv("MESHCOLL_MESH", "x=2,y=2", 1);
     check(meshcoll_create(MPI_COMM_WORLD, &params, &mesh) == MESHCOLL_OK, "a mesh to be found");
     unsetenv("MESHCOLL_MESH");
     check(strcmp(meshcoll_mesh_text(mesh), wanted) == 0, "it is found, not taken from elsewhere");
+    meshcoll_destroy(mesh);
+}
+
+/* A driver of one rank stands for GPUs. */
+static void test_found_with_gpus(void)
+{
+    char wanted[64];
+    meshcoll_t *mesh = NULL;
+    snprintf(wanted, sizeof wanted, "gpu=%d", size);
+    if (rank == size - 1)
+        setenv("MESHCOLL_LIBCUDA", "/no/driver.so", 1);
+    check(meshcoll_create(MPI_COMM_WORLD, NULL, &mesh) == MESHCOLL_OK, "a mesh of GPUs is found");
+    setenv("MESHCOLL_LIBCUDA", "off", 1);
+    check(strcmp(meshcoll_mesh_text(mesh), wanted) == 0, "it is named by them");
     meshcoll_destroy(mesh);
 }
 
@@ -187,7 +201,7 @@ static void test_out_of_band(void)
     meshcoll_t *mesh = NULL;
     meshcoll_oob_t oob = {.rank = rank, .size = size, .context = &comm, .allgather = gather};
     check(meshcoll_create_oob(&oob, NULL, &mesh) == MESHCOLL_OK, "without MPI's help");
-    check(strncmp(meshcoll_mesh_text(mesh), "gpu=", 4) == 0, "one machine is one box here too");
+    check(strncmp(meshcoll_mesh_text(mesh), "rank=", 5) == 0, "one machine is one box here too");
     check(sums(mesh, size), "it adds up");
     meshcoll_destroy(mesh);
     mesh = NULL;
@@ -209,8 +223,10 @@ int main(int argc, char **argv)
         MPI_Finalize();
         return 77;
     }
+    setenv("MESHCOLL_LIBCUDA", "off", 1); /* the same on a machine with GPUs */
     test_found();
     test_found_anyway();
+    test_found_with_gpus();
     test_refused();
     test_missing_device();
     test_settings_are_rank_0s();

@@ -16,7 +16,7 @@ static void make_places(const char *machines, const char *nodes, mc_place_t *pla
         cr_assert(r < MOST_PLACES);
         const int32_t first = (int32_t)(strchr(machines, machines[r]) - machines);
         const int32_t node = nodes && nodes[r] != '-' ? nodes[r] - 'a' : -1;
-        place[r] = (mc_place_t){.machine = first, .node = node, .package = -1};
+        place[r] = (mc_place_t){.machine = first, .node = node, .package = -1, .gpus = true};
     }
 }
 
@@ -66,6 +66,31 @@ Test(boxes, make_a_mesh)
     check_boxes(NULL, "aaabbb", "aabaab", "box=2,gpu=3", NULL);
 }
 
+/* GPUs of any rank's machine count. */
+static void check_inner(const char *machines, int32_t with_gpus, const char *wanted)
+{
+    mc_place_t place[MOST_PLACES];
+    mc_arranged_t a;
+    char buffer[MC_MESH_TEXT];
+    const int32_t n = (int32_t)strlen(machines);
+    make_places(machines, NULL, place);
+    for (int32_t r = 0; r < n; r++)
+        place[r].gpus = r == with_gpus;
+    cr_assert_eq(mc_arrange(NULL, NULL, place, n, &a), MESHCOLL_OK, "%s", meshcoll_last_error());
+    cr_expect_str_eq(mc_mesh_text(&a.mesh, buffer), wanted);
+    mc_arranged_free(&a);
+}
+
+Test(boxes, are_of_ranks_where_there_are_no_gpus)
+{
+    check_inner("aaaa", -1, "rank=4");
+    check_inner("a", -1, "rank=1");
+    check_inner("aabb", -1, "box=2,rank=2");
+    check_inner("aabb", 3, "box=2,gpu=2");
+    check_inner("abc", -1, "box=3");
+    check_inner("aaabb", -1, "box=3+2");
+}
+
 /* 40000 boxes of one rank and one of 60000: more places than are numbered. */
 Test(boxes, too_unequal_ones_are_refused)
 {
@@ -76,7 +101,7 @@ Test(boxes, too_unequal_ones_are_refused)
     for (int32_t r = 0; r < RANKS; r++)
         place[r] = (mc_place_t){.machine = r < SMALL ? r : SMALL, .node = -1, .package = -1};
     cr_assert_eq(mc_arrange(NULL, NULL, place, RANKS, &a), MESHCOLL_ERR_MESH);
-    cr_expect_not_null(strstr(meshcoll_last_error(), "MESHCOLL_MESH=rank=100000"), "%s",
+    cr_expect_not_null(strstr(meshcoll_last_error(), "MESHCOLL_MESH=line=100000"), "%s",
                        meshcoll_last_error());
     free(place);
 }
@@ -111,7 +136,7 @@ Test(boxes, are_split_by_socket_where_nodes_do_not_tell)
     char buffer[64];
     mc_text_t text = mc_text(buffer, sizeof buffer);
     for (int32_t r = 0; r < 4; r++)
-        place[r] = (mc_place_t){.machine = 0, .node = -1, .package = r % 2};
+        place[r] = (mc_place_t){.machine = 0, .node = -1, .package = r % 2, .gpus = true};
     cr_assert(mc_arrange(NULL, NULL, place, 4, &a) == MESHCOLL_OK);
     mc_mesh_print(&a.mesh, &text);
     cr_expect_str_eq(buffer, "socket=2,gpu=2");
@@ -190,10 +215,10 @@ Test(boxes, meshes_that_would_fit_are_named)
     cr_expect_not_null(strstr(meshcoll_last_error(), "box=2,gpu=6 or box=3,gpu=4 or"), "%s",
                        meshcoll_last_error());
     cr_assert(mc_mesh_fit("box=3,gpu=3", 7, &mesh) == MESHCOLL_ERR_MESH);
-    cr_expect_not_null(strstr(meshcoll_last_error(), "rank=7 would fit"));
+    cr_expect_not_null(strstr(meshcoll_last_error(), "line=7 would fit"));
     cr_assert(mc_mesh_fit("box=3+5", 8, &mesh) == MESHCOLL_OK);
     cr_assert(mc_mesh_fit("box=3+5", 9, &mesh) == MESHCOLL_ERR_MESH);
-    cr_expect_not_null(strstr(meshcoll_last_error(), "rank=9 would fit"));
+    cr_expect_not_null(strstr(meshcoll_last_error(), "line=9 would fit"));
 }
 
 /* Boxes of 1 and 2 by turns, so that no run of them is written once. */
@@ -231,7 +256,7 @@ static void expect_scattered(int32_t boxes)
             first = r;
             b++;
         }
-        place[r] = (mc_place_t){first, -1, -1};
+        place[r] = (mc_place_t){first, -1, -1, false};
     }
     cr_assert_eq(mc_arrange(NULL, NULL, place, size, &a), MESHCOLL_OK, "%s", meshcoll_last_error());
     cr_expect(a.mesh.ragged && a.mesh.ragged->n == boxes && a.mesh.size == size);

@@ -93,6 +93,18 @@ Test(link, clusters_take_the_network_down_to_the_box)
     cr_expect(same(&unnamed.dim[0], network) && same(&unnamed.dim[1], inside));
     const mc_links_t one_box = links_of("dgx-h100", "gpu=8");
     cr_expect(same(&one_box.dim[0], inside));
+    const mc_links_t ranks = links_of("dgx-h100", "rank=8");
+    cr_expect(same(&ranks.dim[0], inside));
+}
+
+Test(link, a_link_of_gpu_holds_for_rank)
+{
+    const mc_links_t gpus = links_of("lab,gpu=shm", "box=2,gpu=4"),
+                     ranks = links_of("lab,gpu=shm", "box=2,rank=4"),
+                     back = links_of("lab,rank=shm", "box=2,gpu=4");
+    for (int32_t d = 0; d < 2; d++)
+        cr_expect(same(&ranks.dim[d], &gpus.dim[d]) && same(&back.dim[d], &gpus.dim[d]));
+    cr_expect(same(&ranks.dim[1], preset("shm")));
 }
 
 Test(link, nothing_given_is_the_first_cluster_preset)

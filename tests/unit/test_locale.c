@@ -84,7 +84,7 @@ static void check_links(void)
 
 static void check_tune_files(void)
 {
-    static const mc_place_t place[4] = {{0, -1, -1}, {0, -1, -1}, {0, -1, -1}, {0, -1, -1}};
+    static const mc_place_t place[4] = {{0}};
     const mc_settings_t settings = {.mesh = "gpu=4"};
     const mc_tuned_t tuned = {
         .links = links, .date = "2026-01-02T03:04:05Z", .command = "a", .provenance = "b"};

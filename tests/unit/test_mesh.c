@@ -67,6 +67,20 @@ Test(mesh, more_ranks_than_there_may_be_are_refused)
     cr_expect_eq(mesh_of("box=1+4194303").size, MC_MESH_RANKS);
 }
 
+Test(mesh, gpu_and_rank_find_each_other)
+{
+    const mc_mesh_t ranks = mesh_of("box=2,rank=4"), gpus = mesh_of("box=2,gpu=4"),
+                    both = mesh_of("rank=2,gpu=4"), none = mesh_of("box=2,x=4");
+    cr_expect_eq(mc_mesh_find(&ranks, "gpu", 3), 1);
+    cr_expect_eq(mc_mesh_find(&ranks, "rank", 4), 1);
+    cr_expect_eq(mc_mesh_find(&gpus, "rank", 4), 1);
+    cr_expect_eq(mc_mesh_find(&both, "rank", 4), 0);
+    cr_expect_eq(mc_mesh_find(&both, "gpu", 3), 1);
+    cr_expect_eq(mc_mesh_find(&none, "gpu", 3), -1);
+    cr_expect_eq(mc_mesh_find(&ranks, "gp", 2), -1);
+    cr_expect(mc_dim_is_inside(&ranks.dim[1]) && !mc_dim_is_inside(&none.dim[1]));
+}
+
 Test(mesh, a_mesh_that_contradicts_itself_is_found)
 {
     mc_mesh_t mesh = mesh_of("box=4,gpu=8");

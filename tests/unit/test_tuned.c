@@ -36,7 +36,8 @@ TestSuite(tuned, .init = open_folder, .fini = close_folder);
 
 static mc_cluster_t cluster_of(const char *mesh, const char *transports)
 {
-    static const mc_place_t place[] = {{0, -1, -1}, {0, -1, -1}, {2, -1, -1}, {2, -1, -1}};
+    static const mc_place_t place[] = {
+        {0, -1, -1, true}, {0, -1, -1, true}, {2, -1, -1, true}, {2, -1, -1, true}};
     const mc_settings_t settings = {.mesh = mesh, .transports = transports};
     mc_cluster_t cluster;
     cr_assert_eq(mc_cluster_find(&settings, place, 4, &cluster), MESHCOLL_OK, "%s",
@@ -91,6 +92,21 @@ Test(tuned, a_cluster_is_what_its_numbers_depend_on)
     cr_expect_gt(found.cores, 0);
     cr_expect_eq(strncmp(text, "box=2,gpu=2 on 2 machines with ", 31), 0, "%s", text);
     cr_expect_not_null(strstr(text, ", box=tcp,self;gpu=shm"), "%s", text);
+}
+
+/* The exact name first. */
+Test(tuned, a_rank_is_tuned_as_a_gpu)
+{
+    const mc_cluster_t gpus = cluster_of("box=2,gpu=2", NULL),
+                       ranks = cluster_of("box=2,rank=2", NULL);
+    cr_assert_eq(write_links(&gpus, fast), MESHCOLL_OK, "%s", meshcoll_last_error());
+    expect_links(&ranks, fast);
+    cr_assert_eq(write_links(&ranks, "lab"), MESHCOLL_OK, "%s", meshcoll_last_error());
+    expect_links(&ranks, "lab");
+    expect_links(&gpus, fast);
+    cr_assert_eq(remove(path), 0);
+    cr_assert_eq(write_links(&ranks, "lab"), MESHCOLL_OK, "%s", meshcoll_last_error());
+    expect_links(&gpus, "lab");
 }
 
 Test(tuned, what_is_written_is_found_again)

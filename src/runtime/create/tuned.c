@@ -177,12 +177,25 @@ static int load(const char *path, json_t **root)
     return status;
 }
 
-static json_t *entry_of(json_t *root, const mc_cluster_t *cluster)
+static json_t *entry_called(json_t *root, const mc_cluster_t *cluster)
 {
     char key[MC_CLUSTER_TEXT + MC_MAX_DIMS * MC_TLS_TEXT];
     mc_text_t text = mc_text(key, sizeof key);
     mc_cluster_print(cluster, &text);
     return json_object_get(json_object_get(root, "clusters"), key);
+}
+
+/* A dimension "rank" may have been tuned as "gpu", and the other way (mc_mesh_find). */
+static json_t *entry_of(json_t *root, const mc_cluster_t *cluster)
+{
+    json_t *const entry = entry_called(root, cluster);
+    mc_cluster_t other = *cluster;
+    const int32_t d = mc_mesh_find(&other.mesh, "rank", 4);
+    if (entry || d < 0)
+        return entry;
+    char *const name = other.mesh.dim[d].name;
+    snprintf(name, MC_DIM_NAME, "%s", strcmp(name, "rank") == 0 ? "gpu" : "rank");
+    return entry_called(root, &other);
 }
 
 /* Without an entry of this cluster, *links is NULL. */

@@ -138,7 +138,7 @@ static void find_dims(mc_members_t *p)
 /* Where the sizes of boxes make no mesh. */
 static int one_line(mc_members_t *p, int32_t n)
 {
-    const mc_mesh_t all = {.size = n, .ndims = 1, .dim = {{.name = "rank", .extent = n}}};
+    const mc_mesh_t all = {.size = n, .ndims = 1, .dim = {{.name = "line", .extent = n}}};
     p->mesh = all;
     return MESHCOLL_OK;
 }
@@ -169,8 +169,11 @@ static int make_arranged(mc_members_t *p, const list_t *l)
     int status = place && first ? MESHCOLL_OK : mc_fail_memory("a table of places");
     for (int32_t i = l->n - 1; i >= 0 && !status; i--)
         first[h->machine[mc_mesh_rank_of(&h->order, l->rank[i])]] = i;
+    /* named as in the parent's mesh */
+    const bool gpus = strcmp(h->mesh.dim[h->mesh.ndims - 1].name, "rank") != 0;
     for (int32_t i = 0; i < l->n && !status; i++)
-        place[i] = (mc_place_t){first[h->machine[mc_mesh_rank_of(&h->order, l->rank[i])]], -1, -1};
+        place[i] =
+            (mc_place_t){first[h->machine[mc_mesh_rank_of(&h->order, l->rank[i])]], -1, -1, gpus};
     if (!status)
         status = arrange(p, l, place);
     free(first);

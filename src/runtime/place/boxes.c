@@ -71,9 +71,10 @@ static int32_t ranks_each(const seat_t *seat, int32_t n)
 
 /* What was found on the machines. */
 typedef struct {
-    int32_t box;      /* ranks per box; 0: boxes differ */
-    int32_t domain;   /* ranks per domain; 0: domains are no dimension */
-    const char *name; /* of that dimension */
+    int32_t box;       /* ranks per box; 0: boxes differ */
+    int32_t domain;    /* ranks per domain; 0: domains are no dimension */
+    const char *name;  /* of that dimension */
+    const char *inner; /* name of the innermost dimension */
 } sizes_t;
 
 /* Leaves the seats sorted by machine and, if domains are a dimension, by domain. */
@@ -81,7 +82,9 @@ static sizes_t find_sizes(seat_t *seat, const mc_place_t *place, int32_t n)
 {
     static const char *const names[] = {"socket", "numa"};
     sort_by_machine(seat, n);
-    sizes_t sizes = {.box = ranks_each(seat, n)};
+    sizes_t sizes = {.box = ranks_each(seat, n), .inner = "rank"};
+    for (int32_t r = 0; r < n; r++)
+        sizes.inner = place[r].gpus ? "gpu" : sizes.inner;
     for (int by_node = 1; by_node >= 0 && sizes.box; by_node--) {
         if (!set_domains(seat, place, n, by_node))
             continue;
@@ -116,20 +119,20 @@ static int ragged_mesh_of(const char *name, const seat_t *seat, int32_t n, mc_me
     if (status != MESHCOLL_ERR_MESH)
         return status;
     mc_text_add(&text, "%s", meshcoll_last_error());
-    return mc_fail(status, "%s; or use one line of all ranks: MESHCOLL_MESH=rank=%d", why, n);
+    return mc_fail(status, "%s; or use one line of all ranks: MESHCOLL_MESH=line=%d", why, n);
 }
 
 static int mesh_of(const sizes_t *sizes, int32_t n, mc_mesh_t *mesh)
 {
     char buffer[96];
     mc_text_t text = mc_text(buffer, sizeof buffer);
-    const int32_t boxes = n / sizes->box, gpus = sizes->domain ? sizes->domain : sizes->box;
+    const int32_t boxes = n / sizes->box, ranks = sizes->domain ? sizes->domain : sizes->box;
     if (boxes > 1)
         mc_text_add(&text, ",box=%d", boxes);
     if (sizes->domain)
         mc_text_add(&text, ",%s=%d", sizes->name, sizes->box / sizes->domain);
-    if (gpus > 1 || text.length == 0)
-        mc_text_add(&text, ",gpu=%d", gpus);
+    if (ranks > 1 || text.length == 0)
+        mc_text_add(&text, ",%s=%d", sizes->inner, ranks);
     return mc_mesh_parse(buffer + 1, mesh);
 }
 
@@ -327,7 +330,7 @@ int mc_mesh_fit(const char *text, int32_t size, mc_mesh_t *mesh)
     if (!m.ragged)
         add_fits(&fits, &other, 0, size);
     if (fits.text.length == 0)
-        snprintf(would_fit, sizeof would_fit, "rank=%d", size);
+        snprintf(would_fit, sizeof would_fit, "line=%d", size);
     return mc_fail(MESHCOLL_ERR_MESH, "mesh %s has %d ranks, but %d take part; %s would fit", text,
                    m.size, size, would_fit);
 }

@@ -11,6 +11,7 @@
 typedef struct {
     int32_t machine;       /* the lowest rank that shares memory with it */
     int32_t node, package; /* what it is bound to there; -1: to more than one, or unknown */
+    bool gpus;             /* there are GPUs */
 } mc_place_t;
 
 /* Maps between the communicator's ranks and the mesh's. Both NULL: they are the same. */
@@ -36,7 +37,8 @@ typedef struct {
 } mc_arranged_t;
 
 /*
- * Without `text` the mesh found: "box=B,gpu=G", "gpu=N" in one box, "box=N" with one rank each.
+ * Without `text` the mesh found: "box=B,gpu=G", "gpu=N" in one box, "box=N" with one rank each;
+ * "rank" in place of "gpu" where no machine has GPUs.
  * Where each NUMA node (or else socket) of every box has as many ranks bound to it, "numa=N" (or
  * "socket=N") stands between box and gpu. Mesh ranks are ordered by box, then by node, then by the
  * communicator. Boxes of unequal sizes make "box=8+8+4", in the order of their first ranks.
@@ -66,7 +68,7 @@ int32_t mc_boxes_middle(const int32_t *machine, const mc_mesh_t *mesh);
 /*
  * The transports of each dimension. The outermost of several dimensions stands for the network, so
  * it has network transports even if its "boxes" are one machine, unless its name is numa, socket,
- * gpu or fold. Any other dimension has shared memory if all ranks it joins share a machine, else
+ * gpu, rank or fold. Any other dimension has shared memory if all ranks it joins share a machine, else
  * network transports. `text` ("box=tcp,self;gpu=sm,self"; NULL: none) overrides this by dimension.
  * `machine` as in mc_arranged_t.
  */

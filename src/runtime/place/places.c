@@ -113,6 +113,15 @@ static uint64_t machine_id(uint64_t kernel)
     return hash_path(h, "/dev/shm");
 }
 
+/* What shows without the driver, which takes a while to load. MESHCOLL_LIBCUDA names another one, or "off". */
+static bool has_gpus(void)
+{
+    const char *const given = getenv("MESHCOLL_LIBCUDA");
+    if (given && *given)
+        return strcmp(given, "off") != 0;
+    return access("/dev/nvidiactl", F_OK) == 0;
+}
+
 void mc_location_find(mc_location_t *location)
 {
     char boot[40]; /* the same in all containers on a kernel */
@@ -123,6 +132,7 @@ void mc_location_find(mc_location_t *location)
     *location = (mc_location_t){.machine = machine,
                                 .node = bound.node,
                                 .package = bound.package,
+                                .gpus = has_gpus(),
                                 .network = hash_path(kernel, "/proc/self/ns/net"),
                                 .cores = mc_cores_find(boot[0] ? kernel : machine)};
 }
@@ -144,7 +154,8 @@ void mc_places_of(const void *locations, size_t stride, int32_t n, int32_t *seen
             i--;
         if (i < 0)
             seen[i = n_seen++] = r;
-        place[r] = (mc_place_t){.machine = seen[i], .node = l->node, .package = l->package};
+        place[r] = (mc_place_t){
+            .machine = seen[i], .node = l->node, .package = l->package, .gpus = l->gpus != 0};
     }
 }
 

@@ -41,6 +41,7 @@ int mc_bound_to_cores(const char *file, mc_bound_to_t **bound, int32_t *n);
 typedef struct {
     uint64_t machine;      /* equal for ranks that can share memory */
     int32_t node, package; /* as in mc_bound_to_t */
+    int32_t gpus, unused;  /* gpus: 1: the machine has some */
     uint64_t network;      /* equal for ranks of one network namespace */
     mc_cores_t cores;
 } mc_location_t;

@@ -27,7 +27,8 @@ static int create(const mc_shuffle_t *s, mc_creation_t *c, int *world, mc_place_
         int first = 0;
         while (world[first] / box != world[r] / box)
             first++;
-        place[r] = (mc_place_t){.machine = first, .node = world[r] % box / node, .package = -1};
+        place[r] = (mc_place_t){
+            .machine = first, .node = world[r] % box / node, .package = -1, .gpus = true};
     }
     c->place = place;
     return mc_handle_create(c, mesh);
