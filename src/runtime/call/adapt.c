@@ -460,8 +460,9 @@ int mc_adapt_defer(meshcoll_t *h, const mc_call_args_t *asked, mc_run_t **run)
     r->head.number = asked->number.own;
     mc_run_sign(r, mc_digest_of(h, &asked->args, asked->is_barrier), 0);
     mc_executor_hold(&r->executor);
+    if (!h->calls.adapt->deferred.first) /* those behind the first bind none */
+        mc_cache_unbind(h, NULL);
     mc_list_append(&h->calls.adapt->deferred, &d->node);
-    mc_cache_unbind(h, NULL);
     mc_lead_call(h, mc_lead_bytes(h, &asked->args), r);
     d->needed = h->leads.calls.needed;
     *run = r;
