@@ -19,24 +19,18 @@
 /* Agreements ------------------------------------------------------------------------------------------ */
 
 typedef struct {
-    mc_run_t run;       /* first */
+    mc_own_run_t own;   /* first */
     uint32_t agreement; /* its number, from 1 on */
     mc_choice_key_t key;
     int64_t words[MC_LEARN_WORDS];
-    mc_list_node_t spare;
 } agreement_t;
-
-static agreement_t *agreement_of(const mc_list_node_t *n)
-{
-    return n ? (agreement_t *)((char *)n - offsetof(agreement_t, spare)) : NULL;
-}
 
 static void serve_deferred(meshcoll_t *h);
 
 static void release(meshcoll_request_t *r)
 {
     if (r->mesh && r->mesh->calls.adapt)
-        mc_list_append(&r->mesh->calls.adapt->spare, &((agreement_t *)r)->spare);
+        mc_list_append(&r->mesh->calls.adapt->spare, &((agreement_t *)r)->own.spare);
     else
         mc_run_destroy(r);
 }
@@ -78,26 +72,21 @@ bool mc_adapt_is_unawaited(const meshcoll_request_t *r)
 static int begin_agreement(meshcoll_t *h, mc_lesson_t *lesson)
 {
     mc_adapt_t *const t = h->calls.adapt;
-    agreement_t *const spare = agreement_of(t->spare.first);
-    mc_run_t *run;
-    int status = MESHCOLL_OK;
-    if (spare)
-        mc_list_remove(&spare->spare);
-    else
-        status = mc_run_make_allreduce(h, &agreement_kind, MESHCOLL_MAX,
-                                       offsetof(agreement_t, words), MC_LEARN_WORDS, &run);
+    mc_own_run_t *own;
+    const int status = mc_own_run_take(h, &t->spare, &agreement_kind, offsetof(agreement_t, words),
+                                       MC_LEARN_WORDS, &own);
     if (status)
         return status;
-    agreement_t *const x = spare ? spare : (agreement_t *)run;
+    agreement_t *const x = (agreement_t *)own;
     x->key = lesson->key;
     x->agreement = lesson->agreement = ++t->begun;
     lesson->has_words = false;
     mc_learner_tell(&lesson->learner, x->words);
-    x->run.head.number = MC_AGREEMENT_NUMBER;
-    x->run.head.released = true; /* nobody waits for it */
-    mc_executor_await(&x->run.executor, &t->done, x->agreement - 1, &t->pending);
+    own->run.head.number = MC_AGREEMENT_NUMBER;
+    own->run.head.released = true; /* nobody waits for it */
+    mc_executor_await(&own->run.executor, &t->done, x->agreement - 1, &t->pending);
     h->leads.n_barriers++;
-    return mc_request_start(&x->run.head);
+    return mc_request_start(&own->run.head);
 }
 
 /* Choosing -------------------------------------------------------------------------------------------- */

@@ -35,24 +35,18 @@ int64_t mc_lead_bytes(const meshcoll_t *h, const meshcoll_args_t *a)
 
 /* Of a lead. */
 typedef struct {
-    mc_run_t run;    /* first */
-    mc_lead_t *lead; /* which may outlive the request; NULL: it does not run */
+    mc_own_run_t own; /* first */
+    mc_lead_t *lead;  /* which may outlive the request; NULL: it does not run */
     uint32_t epoch;
-    uint32_t settles;     /* up to which call */
-    int64_t compared[2];  /* a hash of the calls made and refused, and its complement */
-    mc_list_node_t spare; /* in the mesh's list */
+    uint32_t settles;    /* up to which call */
+    int64_t compared[2]; /* a hash of the calls made and refused, and its complement */
 } barrier_t;
-
-static barrier_t *spare_barrier(const mc_list_node_t *n)
-{
-    return n ? (barrier_t *)((char *)n - offsetof(barrier_t, spare)) : NULL;
-}
 
 /* It returns to the mesh, for the next epoch. */
 static void release(meshcoll_request_t *r)
 {
     if (r->mesh)
-        mc_list_append(&r->mesh->leads.spare, &((barrier_t *)r)->spare);
+        mc_list_append(&r->mesh->leads.spare, &((barrier_t *)r)->own.spare);
     else
         mc_run_destroy(r);
 }
@@ -61,7 +55,7 @@ static int conclude(barrier_t *x)
 {
     mc_lead_t *const l = x->lead;
     if (mc_lead_differs(x->compared))
-        return mc_failure_differs(x->run.head.mesh, l);
+        return mc_failure_differs(x->own.run.head.mesh, l);
     mc_refusals_settle(&l->refused, x->settles);
     mc_lead_reach(l, x->epoch);
     mc_busy_reached(&l->waiting);
@@ -94,41 +88,27 @@ bool mc_lead_is_unawaited(const meshcoll_request_t *r)
     return r->kind == &barrier_kind && !((const barrier_t *)r)->lead->blocked;
 }
 
-static int take(meshcoll_t *h, barrier_t **barrier)
-{
-    barrier_t *const spare = spare_barrier(h->leads.spare.first);
-    mc_run_t *run;
-    int status = MESHCOLL_OK;
-    if (spare)
-        mc_list_remove(&spare->spare);
-    else
-        status =
-            mc_run_make_allreduce(h, &barrier_kind, MESHCOLL_MAX, offsetof(barrier_t, compared),
-                                  MC_COUNT((*barrier)->compared), &run);
-    if (!status)
-        *barrier = spare ? spare : (barrier_t *)run;
-    return status;
-}
-
 /* Begins the barrier of an epoch, which waits as the runs of that epoch do. Those with the same number
  * wait for each other too. */
 static int begin(meshcoll_t *h, mc_lead_t *l, uint32_t epoch)
 {
-    barrier_t *x;
-    const int status = take(h, &x);
+    mc_own_run_t *own;
+    const int status =
+        mc_own_run_take(h, &h->leads.spare, &barrier_kind, offsetof(barrier_t, compared), 2, &own);
     if (status)
         return status;
+    barrier_t *const x = (barrier_t *)own;
     x->lead = l;
     x->epoch = epoch;
     x->settles = mc_refusals_begin(&l->refused, mc_failure_made(h, l));
     mc_lead_compare(l, x->compared);
-    x->run.head.number = l->first_number + epoch % l->n_numbers;
-    mc_executor_await(&x->run.executor, &l->synced, l->n_numbers > 1 ? epoch - 1 : epoch,
+    own->run.head.number = l->first_number + epoch % l->n_numbers;
+    mc_executor_await(&own->run.executor, &l->synced, l->n_numbers > 1 ? epoch - 1 : epoch,
                       &l->waiting);
     l->n_barriers++;
     h->leads.n_barriers++;
-    x->run.head.released = true; /* nobody waits for it */
-    return mc_request_start(&x->run.head);
+    own->run.head.released = true; /* nobody waits for it */
+    return mc_request_start(&own->run.head);
 }
 
 /* Counting ------------------------------------------------------------------------------------------ */

@@ -265,14 +265,14 @@ static int choose_allreduce(const meshcoll_t *h, size_t bytes, mc_ranked_t *best
     return mc_planner_best(MESHCOLL_ALLREDUCE, &h->mesh, &h->links, &query, best);
 }
 
-int mc_run_make_allreduce(meshcoll_t *h, const mc_request_kind_t *kind, meshcoll_op_t op, size_t at,
-                          size_t count, mc_run_t **run)
+static int make_allreduce(meshcoll_t *h, const mc_request_kind_t *kind, size_t at, size_t count,
+                          mc_own_run_t **own)
 {
     const meshcoll_args_t args = {.size = sizeof args,
                                   .collective = MESHCOLL_ALLREDUCE,
                                   .count = count,
                                   .datatype = MESHCOLL_INT64,
-                                  .op = op};
+                                  .op = MESHCOLL_MAX};
     mc_ranked_t best;
     mc_run_t *r = NULL;
     int status = choose_allreduce(h, count * sizeof(int64_t), &best);
@@ -289,6 +289,17 @@ int mc_run_make_allreduce(meshcoll_t *h, const mc_request_kind_t *kind, meshcoll
     if (status)
         mc_run_destroy(&r->head);
     else
-        *run = r;
+        *own = (mc_own_run_t *)r;
     return status;
+}
+
+int mc_own_run_take(meshcoll_t *h, const mc_list_t *spare, const mc_request_kind_t *kind, size_t at,
+                    size_t count, mc_own_run_t **own)
+{
+    mc_list_node_t *const n = spare->first;
+    if (!n)
+        return make_allreduce(h, kind, at, count, own);
+    mc_list_remove(n);
+    *own = (mc_own_run_t *)((char *)n - offsetof(mc_own_run_t, spare));
+    return MESHCOLL_OK;
 }

@@ -11,11 +11,16 @@ int mc_run_make(meshcoll_t *h, const mc_request_kind_t *kind, const meshcoll_arg
                 const mc_ranked_t *choice, mc_run_t **run);
 /* Gives one that is not planned another strategy; the caller keeps the text of the last one. */
 int mc_run_choose(mc_run_t *r, const mc_ranked_t *choice);
-/* Makes an allreduce of the library's own, bound to memory of its own, so that requests of calls keep theirs: of `count`
- * int64, which lie `at` bytes behind the begin of the request. Its strategy depends on the mesh and its links alone, and
- * so is the same on all ranks. */
-int mc_run_make_allreduce(meshcoll_t *h, const mc_request_kind_t *kind, meshcoll_op_t op, size_t at,
-                          size_t count, mc_run_t **run);
+/* A run of the library's own, which is made once and runs many times. */
+typedef struct {
+    mc_run_t run; /* first */
+    mc_list_node_t spare;
+} mc_own_run_t;
+/* Takes the first of `spare`, or makes one: an allreduce by MAX of `count` int64, which lie `at` bytes behind the begin of
+ * the request. It has memory of its own, so that requests of calls keep theirs. Its strategy depends on the mesh and its
+ * links alone, and so is the same on all ranks. */
+int mc_own_run_take(meshcoll_t *h, const mc_list_t *spare, const mc_request_kind_t *kind, size_t at,
+                    size_t count, mc_own_run_t **own);
 /* Plans and wires it for a call of at least one element. */
 int mc_run_plan(mc_run_t *r, const meshcoll_args_t *args);
 /* Binds operands for its collective, root and strategy, in its present workspace; does nothing
