@@ -165,7 +165,19 @@ static void doubt_links(meshcoll_t *h, mc_lesson_t *lesson)
     tell_off(h, lesson, OFF * most < predicted ? most : least);
 }
 
-/* All that changes a learner but looks. */
+/* Of the call to come. */
+static mc_learn_turn_t take_turn(mc_adapt_t *t, mc_lesson_t *lesson)
+{
+    const mc_learn_turn_t turn = mc_learner_next(&lesson->learner);
+    lesson->left = turn.calls;
+    lesson->asked_for += turn.calls;
+    if (turn.timed) {
+        t->timed.lesson = lesson;
+        t->timed.candidate = turn.candidate;
+    }
+    return turn;
+}
+
 static int ask(meshcoll_t *h, mc_lesson_t *lesson, mc_learn_turn_t *turn)
 {
     mc_learner_t *const l = &lesson->learner;
@@ -179,9 +191,7 @@ static int ask(meshcoll_t *h, mc_lesson_t *lesson, mc_learn_turn_t *turn)
         status = offer(h, lesson);
     if (status)
         return status;
-    *turn = mc_learner_next(l);
-    lesson->left = turn->calls;
-    lesson->asked_for += turn->calls;
+    *turn = take_turn(h->calls.adapt, lesson);
     return turn->agrees ? begin_agreement(h, lesson) : MESHCOLL_OK;
 }
 
@@ -238,10 +248,6 @@ static int choose(meshcoll_t *h, mc_lesson_t *lesson, mc_choice_entry_t *e, bool
     if (turn.candidate != lesson->candidate)
         mc_cache_unbind(h, &lesson->left);
     lesson->candidate = turn.candidate;
-    if (turn.timed) {
-        t->timed.lesson = lesson;
-        t->timed.candidate = turn.candidate;
-    }
     e->best = lesson->learner.candidate[turn.candidate];
     e->candidate = turn.candidate;
     e->key.learned = true;
@@ -354,10 +360,7 @@ mc_cached_t *mc_adapt_bound(meshcoll_t *h, mc_cached_t *c, bool blocks)
     mc_lesson_t *const lesson = (mc_lesson_t *)((char *)c->left - offsetof(mc_lesson_t, left));
     if (!mc_learner_repeats(&lesson->learner))
         return NULL;
-    const mc_learn_turn_t turn = mc_learner_next(&lesson->learner);
-    lesson->asked_for += *c->left = turn.calls;
-    t->timed.lesson = lesson;
-    t->timed.candidate = turn.candidate;
+    (void)take_turn(t, lesson);
     mc_adapt_time(c, blocks);
     return c;
 }
