@@ -1,6 +1,7 @@
 /* Each allocation in turn fails: whoever meets it says so, has nothing left over, and works again after. */
 #include "compose/planner/planner.h"
 #include "plan/verify/verify.h"
+#include "runtime/call/adapt.h"
 #include "runtime/place/boxes.h"
 #include "support/allocations.h"
 #include "support/inproc.h"
@@ -287,6 +288,31 @@ Test(no_memory, known_calls)
     for (int r = 0; r < RANKS; r++)
         for (int i = 0; i < LONG; i++)
             cr_assert_eq(c.out[r][1][i], RANKS * i + 6, "rank %d, element %d", r, i);
+    for (int r = 0; r < RANKS; r++)
+        meshcoll_destroy(c.rank[r]);
+}
+
+/* Candidates that no rank had the memory to find are offered at the next call. */
+Test(no_memory, candidates)
+{
+    static calls_t c;
+    cr_assert_eq(mc_inproc_create("x=2,y=2", NULL, c.rank), MESHCOLL_OK);
+    for (int r = 0; r < RANKS; r++)
+        cr_assert_eq(begin(&c, r, 0), MESHCOLL_OK);
+    finish(&c);
+    for (int r = 0; r < RANKS; r++) {
+        mc_lesson_t *const lesson = c.rank[r]->calls.adapt->lessons.lesson[0];
+        lesson->learner.phase = MC_LEARN_WANTS;
+        lesson->left = 1;
+        n_left = 1;
+        cr_assert_eq(begin(&c, r, 0), MESHCOLL_ERR_NO_MEMORY);
+        cr_assert_eq(n_left, 0);
+    }
+    for (int r = 0; r < RANKS; r++) {
+        cr_assert_eq(begin(&c, r, 0), MESHCOLL_OK, "%s", meshcoll_last_error());
+        cr_expect_eq(c.rank[r]->calls.adapt->lessons.lesson[0]->learner.phase, MC_LEARN_TURNS);
+    }
+    finish(&c);
     for (int r = 0; r < RANKS; r++)
         meshcoll_destroy(c.rank[r]);
 }

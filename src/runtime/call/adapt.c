@@ -75,8 +75,10 @@ static int begin_agreement(meshcoll_t *h, mc_lesson_t *lesson)
     mc_own_run_t *own;
     const int status = mc_own_run_take(h, &t->spare, &agreement_kind, offsetof(agreement_t, words),
                                        MC_LEARN_WORDS, &own);
-    if (status)
+    if (status) { /* calls to come would wait for it */
+        mc_failure_break(h, status);
         return status;
+    }
     agreement_t *const x = (agreement_t *)own;
     x->key = lesson->key;
     x->agreement = lesson->agreement = ++t->begun;
@@ -178,6 +180,7 @@ static mc_learn_turn_t take_turn(mc_adapt_t *t, mc_lesson_t *lesson)
     return turn;
 }
 
+/* If it fails on all ranks, the next call asks again. */
 static int ask(meshcoll_t *h, mc_lesson_t *lesson, mc_learn_turn_t *turn)
 {
     mc_learner_t *const l = &lesson->learner;
@@ -241,7 +244,9 @@ static int choose(meshcoll_t *h, mc_lesson_t *lesson, mc_choice_entry_t *e, bool
     if (!lesson)
         return status;
     turn.candidate = lesson->candidate;
-    if (--lesson->left == 0)
+    if (lesson->left > 1)
+        lesson->left--;
+    else
         status = ask(h, lesson, &turn);
     if (status)
         return status;
