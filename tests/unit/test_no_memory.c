@@ -135,17 +135,26 @@ Test(no_memory, choices)
     }
 }
 
-static int find_boxes(const void *what)
+static int arrange(const char *order, const char *machines)
 {
     mc_place_t place[7] = {{0}};
     mc_arranged_t arranged;
-    const char *const machines = what;
     for (int32_t r = 0; r < 7; r++)
         place[r] = (mc_place_t){.machine = machines[r] - '0', .node = -1, .package = -1};
-    const int status = mc_arrange(NULL, NULL, place, 7, &arranged);
+    const int status = mc_arrange(NULL, order, place, 7, &arranged);
     if (!status)
         mc_arranged_free(&arranged);
     return status;
+}
+
+static int find_boxes(const void *what)
+{
+    return arrange(NULL, what);
+}
+
+static int find_ordered_boxes(const void *what)
+{
+    return arrange("6,0-5", what);
 }
 
 Test(no_memory, boxes)
@@ -153,7 +162,9 @@ Test(no_memory, boxes)
     static const char *const machines[] = {"0000555", "0120120", "0000000"};
     for (size_t i = 0; i < MC_COUNT(machines); i++) {
         cr_assert_eq(find_boxes(machines[i]), MESHCOLL_OK);
+        cr_assert_eq(find_ordered_boxes(machines[i]), MESHCOLL_OK);
         expect_told(find_boxes, machines[i], machines[i]);
+        expect_told(find_ordered_boxes, machines[i], machines[i]);
     }
 }
 

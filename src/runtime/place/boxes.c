@@ -246,20 +246,20 @@ static int arrange(const char *text, const int32_t *order, const mc_place_t *pla
     return status ? status : set_machines(seat, size, &a->machine);
 }
 
-/* The places of the ranks in this order; machines are called by the first rank there. */
-static int reorder(const mc_place_t *place, const int32_t *order, int32_t n, mc_place_t *moved)
+/* The places of the ranks in this order, which the caller frees; machines are called by the first rank there. NULL: there
+ * is no memory. */
+static mc_place_t *reorder(const mc_place_t *place, const int32_t *order, int32_t n)
 {
     int32_t *const first = malloc((size_t)n * sizeof *first);
-    if (!first)
-        return mc_fail_memory("a table of places");
-    for (int32_t i = n - 1; i >= 0; i--)
+    mc_place_t *const moved = first ? malloc((size_t)n * sizeof *moved) : NULL;
+    for (int32_t i = n - 1; i >= 0 && moved; i--)
         first[place[order[i]].machine] = i;
-    for (int32_t i = 0; i < n; i++) {
+    for (int32_t i = 0; i < n && moved; i++) {
         moved[i] = place[order[i]];
         moved[i].machine = first[moved[i].machine];
     }
     free(first);
-    return MESHCOLL_OK;
+    return moved;
 }
 
 int mc_arrange(const char *text, const char *order, const mc_place_t *place, int32_t size,
@@ -268,12 +268,10 @@ int mc_arrange(const char *text, const char *order, const mc_place_t *place, int
     mc_arranged_t a = {0};
     int32_t *given = NULL;
     seat_t *const seat = calloc((size_t)size, sizeof *seat);
-    mc_place_t *const moved = malloc((size_t)size * sizeof *moved);
-    int status = seat && moved ? MESHCOLL_OK : mc_fail_memory("a table of places");
-    if (!status && order)
-        status = mc_order_parse(order, size, &given);
-    if (given)
-        status = reorder(place, given, size, moved);
+    int status = order ? mc_order_parse(order, size, &given) : MESHCOLL_OK;
+    mc_place_t *const moved = given ? reorder(place, given, size) : NULL;
+    if (!status && (!seat || (given && !moved)))
+        status = mc_fail_memory("a table of places");
     if (!status)
         status = arrange(text, given, given ? moved : place, size, seat, &a);
     free(moved);
