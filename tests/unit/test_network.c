@@ -144,12 +144,13 @@ Test(network, subnets_are_those_in_which_others_have_an_address, .timeout = 30)
     char subnets[128];
     mc_text_t text = mc_text(subnets, sizeof subnets);
     if (!enter_sixes() ||
-        system("ip addr add 10.7.6.5/22 dev eth0 && ip addr add 10.9.0.1/31 dev eth0") !=
-            0) /* NOLINT */
+        system("ip addr add 10.7.6.5/22 dev eth0 && ip addr add 10.9.0.1/31 dev eth0 && "
+               "for a in fd77::2 fd76::1 fd77::3 fd78::1; do "
+               "ip -6 addr add $a/64 dev eth0 nodad; done") != 0) /* NOLINT */
         cr_skip_test("needs root, namespaces and ip");
     mc_network_subnets("eth0", &text);
-    cr_expect_str_eq(subnets, " 10.7.4.0/22 fd77::/64");
+    cr_expect_str_eq(subnets, " 10.7.4.0/22 fd76::/64 fd77::/64 fd78::/64");
     mc_network_subnets("eth", &text);
     mc_network_subnets("lo", &text);
-    cr_expect_str_eq(subnets, " 10.7.4.0/22 fd77::/64");
+    cr_expect_str_eq(subnets, " 10.7.4.0/22 fd76::/64 fd77::/64 fd78::/64");
 }

@@ -113,42 +113,44 @@ void mc_network_find(uint64_t space, const mc_endpoint_t *reached, mc_network_t 
 
 /* Subnets -------------------------------------------------------------------------------------- */
 
-static uint32_t bits_of(const uint8_t *mask, size_t bytes)
-{
-    uint32_t bits = 0;
-    for (size_t i = 0; i < 8 * bytes && mask[i / 8] >> (7 - i % 8) & 1; i++)
-        bits++;
-    return bits;
-}
+enum { SUBNET = sizeof " /128" + INET6_ADDRSTRLEN };
 
-/* Where a third host has no address, it joins two ports, and says nothing of the network. */
-static void add_subnet(const struct ifaddrs *a, mc_text_t *text)
+/* "": where a third host has no address, it joins two ports, and says nothing of the network. */
+static void print_subnet(const struct ifaddrs *a, char subnet[SUBNET])
 {
     char printed[INET6_ADDRSTRLEN];
-    const bool six = a->ifa_addr->sa_family == AF_INET6;
-    const size_t bytes = six ? 16 : 4;
-    const size_t at =
-        six ? offsetof(struct sockaddr_in6, sin6_addr) : offsetof(struct sockaddr_in, sin_addr);
-    const uint8_t *const mask = (const uint8_t *)a->ifa_netmask + at;
-    uint8_t net[16];
-    for (size_t i = 0; i < bytes; i++)
-        net[i] = ((const uint8_t *)a->ifa_addr)[at + i] & mask[i];
-    if (bits_of(mask, bytes) + 1 < 8 * bytes &&
-        inet_ntop(six ? AF_INET6 : AF_INET, net, printed, sizeof printed))
-        mc_text_add(text, " %s/%u", printed, bits_of(mask, bytes));
+    const mc_endpoint_t mask = endpoint_of(a->ifa_netmask);
+    mc_endpoint_t net = endpoint_of(a->ifa_addr);
+    int bits = 0;
+    for (size_t i = 0; i < sizeof net.at; i++) {
+        net.at[i] &= mask.at[i];
+        bits += __builtin_popcount(mask.at[i]);
+    }
+    *subnet = '\0';
+    if (bits + 1 < (net.family == 6 ? 128 : 32) &&
+        inet_ntop(net.family == 6 ? AF_INET6 : AF_INET, net.at, printed, sizeof printed))
+        snprintf(subnet, SUBNET, " %s/%d", printed, bits);
 }
 
 void mc_network_subnets(const char *device, mc_text_t *text)
 {
-    char name[IF_NAMESIZE];
+    char name[IF_NAMESIZE], subnet[SUBNET], last[SUBNET], next[SUBNET] = "";
     struct ifaddrs *all;
     if (getifaddrs(&all) != 0)
         return;
-    for (const struct ifaddrs *a = all; a; a = a->ifa_next) {
-        name_of(a, name);
-        if (is_usable(a) && a->ifa_netmask && strcmp(name, device) == 0)
-            add_subnet(a, text);
-    }
+    do {
+        memcpy(last, next, sizeof last);
+        *next = '\0';
+        for (const struct ifaddrs *a = all; a; a = a->ifa_next) {
+            name_of(a, name);
+            if (!is_usable(a) || !a->ifa_netmask || strcmp(name, device) != 0)
+                continue;
+            print_subnet(a, subnet);
+            if (strcmp(subnet, last) > 0 && (!*next || strcmp(subnet, next) < 0))
+                memcpy(next, subnet, sizeof next);
+        }
+        mc_text_add(text, "%s", next);
+    } while (*next);
     freeifaddrs(all);
 }
 

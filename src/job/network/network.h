@@ -28,7 +28,8 @@ bool mc_network_is_same(const mc_endpoint_t *a, const mc_endpoint_t *b);
 void mc_network_devices(const void *networks, size_t stride, int32_t n, int32_t rank,
                         char devices[MC_NETWORK_DEVICES]);
 
-/* Adds the subnets of an interface in which others may have an address, each behind a blank: " 10.77.0.0/16". */
+/* Adds the subnets of an interface in which others may have an address, each once, in the order of their texts, behind a
+ * blank: " 10.77.0.0/16". Temporary addresses of IPv6 come and go, and move others in the system's list. */
 void mc_network_subnets(const char *device, mc_text_t *text);
 
 #endif
