@@ -141,10 +141,10 @@ typedef struct meshcoll_params {
      * dimensions box, gpu and fold in which adjacent ranks of a box differ in fold
      * (docs/ragged.md). At most 2^19 ranks. Default: MESHCOLL_MESH, else discovered: ranks
      * that can share memory form a box; and where every NUMA node (or socket) of every box has the
-     * same number of ranks bound to it, these form a "numa" (or "socket"). Ranks
-     * inside are "gpu", or "rank" where no machine has GPUs; either name finds the other in texts
-     * of links and strategies. "": discovered, also where MESHCOLL_MESH is set, as for a mesh of
-     * some of the job's processes. */
+     * same number of ranks bound to it, these form a "numa" (or "socket"). Ranks inside
+     * are "gpu", or "rank" where no machine has GPUs; either name finds the other in texts of links
+     * and strategies. "": discovered, also where MESHCOLL_MESH is set, as for a mesh of some of the
+     * job's processes. */
     const char *mesh;
     /** Link models: the name of a preset, or a list per dimension, as for `meshcoll plan --links`.
      * Default: MESHCOLL_LINKS, else what `meshcoll tune` measured on this cluster, else the default

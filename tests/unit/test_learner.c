@@ -165,7 +165,7 @@ Test(learner, compares_those_that_are_close_for_longer)
     cr_expect_leq(j.trials[4], MC_LEARN_SHORT, "it was slow");
 }
 
-/* The others wait 50 times what the collective takes, and by more or less than it takes. */
+/* The others wait 50 times what the collective takes. */
 Test(learner, finds_it_where_a_rank_is_late)
 {
     for (int slow = 0; slow < RANKS; slow += RANKS - 1) {

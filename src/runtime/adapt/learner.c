@@ -75,7 +75,7 @@ bool mc_learner_repeats(const mc_learner_t *l)
     return l->phase == MC_LEARN_TURNS && l->calls % turn_of(l) > 0;
 }
 
-/* The others in turn. If there are none, none was offered, or there are none, or no rank had a time. */
+/* The others in turn; where there are none, it starts anew, as ranks may not have had a time until now. */
 static void begin_look(mc_learner_t *l)
 {
     if (l->n == 1) {

@@ -34,7 +34,7 @@ enum {
      * most */
     MC_LOOK_FIRST = 512,
     MC_LOOK_SELDOM = 8192,
-    MC_LEARN_WORDS = 2 * MC_CANDIDATES /* what ranks combine, by the greatest */
+    MC_LEARN_WORDS = 2 * MC_CANDIDATES /* what ranks combine, by MAX */
 };
 
 typedef enum {
@@ -84,12 +84,12 @@ typedef struct {
     uint32_t calls; /* it is asked next so many calls later */
 } mc_learn_turn_t;
 mc_learn_turn_t mc_learner_next(mc_learner_t *l);
-/* Will it do so by timing the candidate of the call before? */
+/* Will it be a timed call of the same candidate as the call before? */
 bool mc_learner_repeats(const mc_learner_t *l);
 
 /* A timed call of this round took so long; what is not positive is left out, as of a clock that was set. */
 void mc_learner_note(mc_learner_t *l, int32_t candidate, int64_t ns);
-/* What this rank tells, and what follows from the greatest of each word. */
+/* What this rank tells, and what follows from the maximum of each word. */
 void mc_learner_tell(const mc_learner_t *l, int64_t words[MC_LEARN_WORDS]);
 void mc_learner_agree(mc_learner_t *l, const int64_t words[MC_LEARN_WORDS]);
 

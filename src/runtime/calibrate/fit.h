@@ -14,8 +14,8 @@ typedef struct {
     int32_t lines; /* that cross one box side by side */
     bool pulled, streams;
     bool own_wire; /* it does not share the wire of another dimension of the network */
-    double
-        round; /* seconds per round of short messages: of all lines, or of one where ranks share cores */
+    /* Seconds per round of short messages: of all lines, or of one where ranks share cores. */
+    double round;
     double row;             /* seconds per message of a sequence without dependencies */
     double burst;           /* bytes that an idle port passes at once; 0: none */
     double together, alone; /* seconds per byte of one line: all are active, one of each box is */
@@ -29,13 +29,14 @@ typedef struct {
     int32_t rounds;   /* how often each was timed */
 } mc_sight_t;
 
-/* Was every dimension measured? Links that were measured in part compare badly with those that were not: 1.95 instead of
- * 1.30 times the tuned ones' time on 4x4 (docs/lab-notes/calibration.md). */
+/* Was every dimension measured? Measured links beside those that were not choose worse than generic ones alone
+ * (docs/lab-notes/calibration.md). */
 bool mc_sight_is_whole(const mc_sight_t *sight, const mc_mesh_t *mesh);
 /* Sets the links of what was measured, and leaves the others. */
 void mc_sight_links(const mc_sight_t *sight, bool coarse, mc_links_t *links);
 
-/* The nearest number, by ratio, of a series of this many steps per decade: 6 or 12; 0: of three digits. Of numbers from 1e-20 to 1. */
+/* The nearest number, by ratio, of a series of this many steps per decade, 6 or 12; 0: of those of three digits. Of
+ * numbers from 1e-20 to 1. */
 double mc_coarse(double number, int32_t steps);
 
 #endif

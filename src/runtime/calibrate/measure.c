@@ -197,8 +197,8 @@ static int find_short(measuring_t *m, dim_t *d, double enough)
 }
 
 /* Long messages go in pieces where they stream, as the library cuts them: else what many lines have in flight together
- * overflows queues, and 200 Mbit/s on 2x8 is 79 ns/B. Not in less than the bytes of 4 messages' time, as a run of
- * `bytes` in `once` seconds tells, which would cost a fast network its rate. */
+ * overflows queues, and the rate is far too low (docs/lab-notes/calibration.md). A piece takes at least as long as 4
+ * messages, as a run of `bytes` in `once` seconds tells: shorter ones would cost a fast network its rate. */
 static int32_t pieces_for(const dim_t *d, size_t bytes, double once)
 {
     const double per_byte = once / (d->ranks - 1) / (double)bytes / d->lines;

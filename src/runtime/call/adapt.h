@@ -6,8 +6,8 @@
  * is blocking, nonblocking or of a group, so that ranks may differ in that. Not those that have a strategy of their own,
  * or whose strategy is forced; nor persistent requests and calls on device memory, which take the planner's choice.
  *
- * Ranks agree by the greatest of what each tells: an allreduce that nobody waits for, begun at the same call on all ranks,
- * and used from a later call on, the same on all ranks too. Should it not be complete by then, a blocking call waits for
+ * Ranks agree by an allreduce of maxima that nobody waits for: it begins at the same call on all ranks, and its result is
+ * used from a later call on, the same on all ranks too. Should it not be complete by then, a blocking call waits for
  * it. A nonblocking one must not, as other ranks may wait for what its caller does next: it is deferred, and makes its
  * plan when the agreement is complete. Calls that learn after it follow it, and find none bound, so that learners see
  * all calls in their order.

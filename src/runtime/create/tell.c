@@ -30,7 +30,7 @@ uint32_t mc_handle_digest(const meshcoll_t *h)
     char buffer[TEXT];
     mc_text_t text = mc_text(buffer, sizeof buffer);
     print_own(h, &text);
-    return (uint32_t)mc_fnv(0, buffer, strlen(buffer));
+    return (uint32_t)mc_fnv(MC_FNV_START, buffer, strlen(buffer));
 }
 
 static void tell_gpus(const mc_device_ops_t *device)
