@@ -50,8 +50,8 @@ bool mc_adapt_is_slow(const meshcoll_t *h);
 /* What its calls have learned, to be kept for the next job: the text of adapt/known.h, empty where they learn nothing.
  * It is the same on all ranks after the same calls. */
 void mc_adapt_save(const meshcoll_t *h, mc_text_t *text);
-/* Takes it in, before the first call: the same text on all ranks. Does nothing where calls do not learn. On an error, as
- * of a text of other extents, it takes in nothing. */
+/* Takes it in, once, before the first call: the same text on all ranks. Does nothing where calls do not learn. On an
+ * error, as of a text of other extents, it takes in nothing. */
 int mc_adapt_load(meshcoll_t *h, const char *text);
 /* The strategy that is known for a call that does not learn itself, as of a persistent request; `choice` stays as it is
  * where there is none. */

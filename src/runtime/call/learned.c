@@ -1,8 +1,6 @@
 /* What calls have learned, for people and for the next job. */
 #include "runtime/call/adapt.h"
 
-#include <stdlib.h>
-
 void mc_adapt_print(const meshcoll_t *h, mc_text_t *text)
 {
     static const char *const phase[MC_LEARN_PHASES] = {
@@ -31,11 +29,5 @@ void mc_adapt_save(const meshcoll_t *h, mc_text_t *text)
 
 int mc_adapt_load(meshcoll_t *h, const char *text)
 {
-    mc_known_list_t known;
-    const int status = h->calls.adapt ? mc_known_parse(text, &h->mesh, &known) : MESHCOLL_OK;
-    if (status || !h->calls.adapt)
-        return status;
-    free(h->calls.adapt->known.list);
-    h->calls.adapt->known = known;
-    return MESHCOLL_OK;
+    return h->calls.adapt ? mc_known_parse(text, &h->mesh, &h->calls.adapt->known) : MESHCOLL_OK;
 }
