@@ -100,19 +100,20 @@ static bool learns(const meshcoll_t *h, const mc_choice_key_t *key)
     return h->calls.adapt && key->bytes > 0 && !forced && !key->one_line;
 }
 
-static bool is_ready(const meshcoll_t *h, const mc_choice_key_t *key)
+static bool is_ready(const mc_lesson_t *lesson)
 {
-    const mc_lesson_t *const lesson = mc_lessons_find(&h->calls.adapt->lessons, key);
     return !lesson || lesson->left > 1 || !mc_learner_waits(&lesson->learner) || lesson->has_words;
 }
 
 static int await(meshcoll_t *h, const mc_choice_key_t *key)
 {
+    mc_adapt_t *const t = h->calls.adapt;
     mc_waiting_t waiting = {0};
-    h->calls.adapt->n_awaited++;
-    while (!h->job->failure.status && (h->calls.adapt->deferred.first || !is_ready(h, key)))
+    t->n_awaited++;
+    while (!h->job->failure.status &&
+           (t->deferred.first || !is_ready(mc_lessons_find(&t->lessons, key))))
         mc_wait_turn(h, &waiting);
-    h->calls.adapt->n_awaited--;
+    t->n_awaited--;
     return mc_failure_check(h);
 }
 
@@ -264,19 +265,21 @@ int mc_adapt_choose(meshcoll_t *h, const mc_call_args_t *asked, mc_choice_entry_
                     mc_adapted_t *adapted)
 {
     const meshcoll_args_t *const a = &asked->args;
+    mc_adapt_t *const t = h->calls.adapt;
     bool timed = false;
     int status = MESHCOLL_OK;
     *adapted = MC_ADAPT_CHOSEN;
     e->left = &h->calls.unlearned;
     if (!learns(h, &e->key))
         return mc_cache_look(h, a, e);
-    if (h->calls.adapt->deferred.first || !is_ready(h, &e->key)) {
+    mc_lesson_t *lesson = mc_lessons_find(&t->lessons, &e->key);
+    if (t->deferred.first || !is_ready(lesson)) {
         *adapted = MC_ADAPT_DEFERRED;
         if (asked->is_nonblocking)
             return MESHCOLL_OK;
         status = await(h, &e->key);
+        lesson = mc_lessons_find(&t->lessons, &e->key); /* it may be gone, or have come */
     }
-    mc_lesson_t *const lesson = mc_lessons_find(&h->calls.adapt->lessons, &e->key);
     if (!status && !lesson)
         status = mc_cache_look(h, a, e);
     if (!status)
@@ -428,9 +431,10 @@ static int take_over(const meshcoll_t *h, deferred_t *d)
 static const mc_request_kind_t deferred_kind = {
     .bytes = sizeof(deferred_t), MC_RUN, .release = release_deferred};
 
-int mc_adapt_defer(meshcoll_t *h, const mc_call_args_t *asked, mc_run_t **run)
+int mc_adapt_defer(meshcoll_t *h, const mc_call_args_t *asked, const mc_choice_entry_t *e,
+                   mc_run_t **run)
 {
-    mc_choice_entry_t planned = mc_cache_entry(h, &asked->args, asked->is_barrier);
+    mc_choice_entry_t planned = *e;
     const mc_lesson_t *const lesson = mc_lessons_find(&h->calls.adapt->lessons, &planned.key);
     mc_run_t *r;
     int status = MESHCOLL_OK;
@@ -498,10 +502,9 @@ static int let_go(meshcoll_t *h, deferred_t *d, const mc_choice_entry_t *e)
     return status;
 }
 
-static int serve(meshcoll_t *h, deferred_t *d)
+static int serve(meshcoll_t *h, deferred_t *d, mc_lesson_t *lesson)
 {
     mc_choice_entry_t e = d->planned;
-    mc_lesson_t *const lesson = mc_lessons_find(&h->calls.adapt->lessons, &e.key);
     bool timed;
     mc_list_remove(&d->node);
     const int status = choose(h, lesson, &e, &timed);
@@ -517,9 +520,10 @@ static void serve_deferred(meshcoll_t *h)
         return;
     t->serves_deferred = true;
     for (deferred_t *d; !status && (d = deferred_of(t->deferred.first));) {
-        if (!is_ready(h, &d->planned.key))
+        mc_lesson_t *const lesson = mc_lessons_find(&t->lessons, &d->planned.key);
+        if (!is_ready(lesson))
             break;
-        status = serve(h, d);
+        status = serve(h, d, lesson);
     }
     t->serves_deferred = false;
     if (status)

@@ -64,8 +64,10 @@ int mc_adapt_choose(meshcoll_t *h, const mc_call_args_t *asked, mc_choice_entry_
                     mc_adapted_t *adapted);
 /* The call that is served by c, and about to start, is timed. */
 void mc_adapt_time(mc_cached_t *c, bool blocks);
-/* Makes a request that plans, and starts, when it is known how. It is held as one whose calls are compared. */
-int mc_adapt_defer(meshcoll_t *h, const mc_call_args_t *asked, mc_run_t **run);
+/* Makes a request that plans, and starts, when it is known how. It is held as one whose calls are compared. `e` as
+ * mc_adapt_choose leaves it. */
+int mc_adapt_defer(meshcoll_t *h, const mc_call_args_t *asked, const mc_choice_entry_t *e,
+                   mc_run_t **run);
 /* One that is bound to c has counted to 0. Returns c, timed, if it stays so; NULL: it chooses anew. */
 mc_cached_t *mc_adapt_bound(meshcoll_t *h, mc_cached_t *c, bool blocks);
 /* What was learned: for each key with candidates a line, and one for each of them. */

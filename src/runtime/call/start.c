@@ -63,10 +63,11 @@ int mc_call_start_bound(meshcoll_t *h, mc_cached_t *c, const meshcoll_args_t *gi
 }
 
 __attribute__((noinline)) static int defer(meshcoll_t *h, const mc_call_args_t *asked,
+                                           const mc_choice_entry_t *choice,
                                            meshcoll_request_t **request)
 {
     mc_run_t *r;
-    const int status = mc_adapt_defer(h, asked, &r);
+    const int status = mc_adapt_defer(h, asked, choice, &r);
     return status ? mc_call_refused(h, &(mc_refused_t){asked->number, false, false}, status)
                   : start(r, status, request);
 }
@@ -82,7 +83,7 @@ int mc_call_start(meshcoll_t *h, const mc_call_args_t *asked, meshcoll_request_t
         .args = a, .number = asked->number.own, .is_barrier = asked->is_barrier};
     int status = mc_adapt_choose(h, asked, &choice, &adapted);
     if (adapted == MC_ADAPT_DEFERRED)
-        return defer(h, asked, request);
+        return defer(h, asked, &choice, request);
     if (!status) {
         call.strategy = &choice.best.strategy;
         h->calls.making = &call;
