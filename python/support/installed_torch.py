@@ -27,8 +27,9 @@ def _ask(program):
         said = subprocess.run([sys.executable, "-c", program], env=environment, text=True, capture_output=True)
         if said.returncode == 0:
             return said.stdout.splitlines()[-1]
+    why = said.stderr.strip().splitlines() or [f"{sys.executable} ended with status {said.returncode}"]
     raise SystemExit(f"torch, which meshcoll is compiled for, is not in {sys.prefix}:\n"
-                     f"  {said.stderr.strip().splitlines()[-1]}\n"
+                     f"  {why[-1]}\n"
                      "Install it first; where it is there, and only hidden by the isolation of uv or build, build without:\n"
                      "  pip install torch scikit-build-core\n"
                      "  pip install --no-build-isolation ./python")
