@@ -23,7 +23,9 @@ send buffer), rounded so that blocks are equal. All programs' buffers are in {pa
 
 meshcoll runs as a user gets it: not tuned, links found at creation, its files of earlier turns kept. Up to 200 calls (or
 what begins within 1 s) come before those that are timed; *first* are the first 10 calls of a job that finds no files.
-*Tuned*: `meshcoll tune` ran for {tune_seconds} s on each mesh; persistent requests are tuned. *At default settings*: a peer with one setting for all collectives and sizes. *Forced*: an algorithm named for each
+*Tuned*: `meshcoll tune` ran for {tune_seconds} s on each mesh; persistent requests are tuned.
+
+*At default settings*: a peer with one setting for all collectives and sizes. *Forced*: an algorithm named for each
 collective (the grid, docs/benchmarks.md); the fastest of the grid in the screening gets turns, where it is within {near}
 times the best at default settings. *Persistent*: the same for MPI_…_init. A peer at default settings that the screening
 finds beyond {prune} times the best one gets no turns (cheap cells: beyond twice that).
