@@ -7,7 +7,6 @@
 #include "tools/common/show.h"
 #include "tools/export/export.h"
 
-#include <assert.h>
 #include <string.h>
 
 /* Limits of both: steps of a block, chunks of a step, peers of a channel by direction, what an int16_t counts. */
@@ -168,20 +167,24 @@ typedef struct {
     const mc_step_t *read, *write;
 } ends_t;
 
-static ends_t ends_of(const gpu_t *g, block_t *b, const mc_step_t *s)
+static int find_ends(const gpu_t *g, block_t *b, const mc_step_t *s, ends_t *ends)
 {
+    *ends = (ends_t){g->plan, g->plan, s, s};
     if (s->peer < 0)
-        return (ends_t){g->plan, g->plan, s, s};
+        return MESHCOLL_OK;
     const bool sends = mc_op_sends((mc_op_t)s->op);
     const mc_plan_t *const there = g->plans->plan[s->peer];
-    for (;; b->next++) {
-        assert(b->next < there->n_steps);
+    for (; b->next < there->n_steps; b->next++) {
         const mc_step_t *const t = &there->step[b->next];
         const mc_op_t op = (mc_op_t)t->op;
         if (t->peer == g->plan->rank && t->seq == s->seq &&
-            (sends ? mc_op_receives(op) : mc_op_sends(op)))
-            return sends ? (ends_t){g->plan, there, s, t} : (ends_t){there, g->plan, t, s};
+            (sends ? mc_op_receives(op) : mc_op_sends(op))) {
+            *ends = sends ? (ends_t){g->plan, there, s, t} : (ends_t){there, g->plan, t, s};
+            return MESHCOLL_OK;
+        }
     }
+    return mc_fail(MESHCOLL_ERR_PLAN, "message %u between ranks %d and %d is in one plan only",
+                   s->seq, g->plan->rank, s->peer);
 }
 
 static piece_t piece_of(const ends_t *e, uint32_t k)
@@ -200,11 +203,13 @@ static int add_step(gpu_t *g, uint32_t step)
         s->peer < 0 ? LOCAL
                     : 2 * (int32_t)mc_plan_peer(g->plan, s->peer) + !mc_op_sends((mc_op_t)s->op);
     block_t *const b = &g->block[at];
-    const ends_t ends = ends_of(g, b, s);
+    ends_t ends;
+    int status = find_ends(g, b, s, &ends);
+    if (status)
+        return status;
     const mc_range_t reads = mc_step_from(ends.read);
     piece_t piece = {.chunks = 0};
     bool first = true;
-    int status = MESHCOLL_OK;
     for (uint32_t k = 0; k < mc_range_chunks(reads) && !status; k++) {
         if (mc_plan_absent(ends.from, (mc_buffer_t)ends.read->src, mc_range_chunk(reads, k)))
             continue;
