@@ -133,4 +133,6 @@ run 0 trace bcast --mesh box=4,gpu=4 --strategy best --bytes 256M
 has "bcast on box=4,gpu=4, root 0: $paced"
 run 0 trace bcast --mesh box=4,gpu=2 --strategy best --bytes 8 --links lab
 [[ $out != *": $best"* ]] || fail "8 bytes take the way of 8 MiB: $out"
+refused "--bytes and --links go with --strategy best" trace bcast --mesh x=4 --strategy bcast:mst --bytes 8M
+refused "--bytes and --links go with --strategy best" trace bcast --mesh x=4 --strategy bcast:mst --links lab
 finish

@@ -357,7 +357,7 @@ static int explain(const request_t *r)
 static struct {
     mc_request_text_t text;
     request_t request;
-} given = {.request = {.call.bytes = 1 << 20, .rank = -1}};
+} given = {.request = {.rank = -1}};
 
 static int check_request(const request_t *r)
 {
@@ -373,16 +373,23 @@ static int check_request(const request_t *r)
 
 static int read_request(request_t *r)
 {
+    const bool best = given.text.strategy && strcmp(given.text.strategy, "best") == 0;
+    const bool for_best = r->call.bytes > 0 || given.text.links;
     int status = mc_request_read(&given.text, &r->call);
     if (!status && !given.text.strategy)
         status = mc_fail(MESHCOLL_ERR_INVALID_ARG,
                          "--strategy is missing; expected a text, a name (see meshcoll list "
                          "strategies), or best");
+    if (!status && for_best && !best)
+        status = mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                         "--bytes and --links go with --strategy best: others are the same at "
+                         "every size, on all links");
     if (status)
         return status;
-    const bool best = strcmp(given.text.strategy, "best") == 0;
     if (best)
         given.text.strategy = NULL;
+    if (r->call.bytes == 0)
+        r->call.bytes = 1 << 20;
     status = mc_request_choose(&given.text, &r->call);
     if (!status && best) /* each segment takes the same way */
         r->call.strategy.segments = (uint32_t)mc_strategy_sides(&r->call.strategy);
