@@ -127,6 +127,9 @@ refused "line 1: expected a bucket's bytes and the time" "${step[@]}" --mesh x=2
 : >"$scratch/step"
 refused "expected a line for each bucket" "${step[@]}" --mesh x=2 --step "$scratch/step"
 refused "--step goes without --bytes" "${step[@]}" --mesh x=2 --bytes 1M --step "$scratch/step"
+printf '1MB 0ms\n%.0s' {1..4096} >"$scratch/step"
+refused "expected at most 16 in each of 4096 buckets; got 32768" "${step[@]}" --mesh x=2 \
+    --strategy "allreduce:ring segments=32768" --step "$scratch/step"
 run 1 "${step[@]}" --mesh x=2 --step /nowhere/step
 [[ $err == *"there is no file /nowhere/step"* ]] || fail "strange: $err"
 

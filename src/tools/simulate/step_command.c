@@ -8,9 +8,10 @@
 
 #include <stdlib.h>
 
-/* Numbers of equal buckets that the given ones are compared with; segments of all buckets together that are tried. */
+/* Numbers of equal buckets that the given ones are compared with; segments of all buckets together that are tried, and
+ * that may be asked for. */
 static const uint32_t counts[] = {1, 2, 4, 16, 64};
-enum { MOST_SEGMENTS = 4096 };
+enum { MOST_SEGMENTS = 4096, MOST_ASKED = 1 << 16 };
 
 /* The end of a step whose calls are under way together, and of one whose calls follow each other, in seconds. */
 typedef struct {
@@ -77,6 +78,19 @@ static int simulate(mc_simulation_t q, row_t *row, mc_gradients_t *g)
     return status ? status : follow(q, row, g, &row->one_by_one);
 }
 
+/* Of the row with the most buckets: the first row says it. */
+static int check_segments(uint32_t segments)
+{
+    const uint32_t cut = counts[MC_COUNT(counts) - 1];
+    const uint32_t n = step.given.n > cut ? step.given.n : cut;
+    if (segments <= MOST_ASKED / n)
+        return MESHCOLL_OK;
+    return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                   "a step is simulated with up to %d segments in all: expected at most %u in each "
+                   "of %u buckets; got %u",
+                   MOST_ASKED, MOST_ASKED / n, n, segments);
+}
+
 /* The strategy of a name, or the cheapest of the model for a bucket. */
 static int choose(const mc_step_query_t *query, const char *name, row_t *row)
 {
@@ -88,9 +102,12 @@ static int choose(const mc_step_query_t *query, const char *name, row_t *row)
                                                        : most > 64 ? 64
                                                                    : most};
     mc_ranked_t best;
-    if (name)
-        return mc_strategy_parse(name, query->what, q->mesh, &row->strategy);
-    const int status = mc_planner_best(query->what, q->mesh, q->links, &wanted, &best);
+    int status;
+    if (name) {
+        status = mc_strategy_parse(name, query->what, q->mesh, &row->strategy);
+        return status ? status : check_segments(row->strategy.segments);
+    }
+    status = mc_planner_best(query->what, q->mesh, q->links, &wanted, &best);
     if (!status)
         row->strategy = best.strategy;
     return status;
