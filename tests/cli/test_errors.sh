@@ -94,4 +94,18 @@ if [ -w /dev/full ]; then
     "$MESHCOLL" list >/dev/full 2>/dev/null || got=$?
     [ $got -eq 1 ] || fail "a full disk: exit status $got, expected 1"
 fi
+# Files on a full disk stay as they were.
+mkdir "$scratch/full"
+if unshare -m mount -t tmpfs none "$scratch/full" 2>/dev/null; then
+    for writer in "export allreduce --mesh x=64 --bytes 1M --format goal --output" "topo --mesh box=8,gpu=8 --svg" \
+        "simulate bcast --mesh box=4,gpu=4 --bytes 1M --svg" "simulate allreduce --mesh x=64 --bytes 1M --trace" \
+        "trace bcast --mesh box=4,gpu=4 --strategy option2 --svg"; do
+        # shellcheck disable=SC2086
+        got=$(unshare -m bash -c 'mount -t tmpfs -o size=8k none "$1"; echo kept >"$1/file"
+            "${@:2}" "$1/file" >/dev/null; echo $?; cat "$1/file"; ls -A "$1"' full "$scratch/full" "$MESHCOLL" $writer \
+            2>"$scratch/err" | xargs)
+        [ "$got" = "1 kept file" ] && grep -q "file cannot be written: No space left" "$scratch/err" ||
+            fail "$writer on a full disk: $got, $(cat "$scratch/err")"
+    done
+fi
 finish

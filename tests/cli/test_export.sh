@@ -24,6 +24,17 @@ run 0 "${small[@]}" --format goal --links "x=alpha:1us;beta:1GB/s;gamma:1GB/s"
 [ "$(grep -c ': calc 1024$' <<<"$out")" -eq 12 ] || fail "expected 12 sums of 1024 ns in:"$'\n'"$out"
 run 0 "${small[@]}" --format goal --output "$scratch/ring.goal"
 has "4 ranks, 48 steps: $scratch/ring.goal"
+# The umask's mode, or that of the file before it; a link stays one.
+chmod 640 "$scratch/ring.goal"
+ln -s ring.goal "$scratch/link.goal"
+for name in ring link new; do
+    (umask 077; run 0 "${small[@]}" --format goal --output "$scratch/$name.goal"; exit $failures) || fail "$name.goal"
+done
+got=$(cd "$scratch" && stat -c '%N %a' ring.goal link.goal new.goal | tr -d "'" | xargs)
+[ "$got" = "ring.goal 640 link.goal -> ring.goal 777 new.goal 600" ] || fail "names and modes: $got"
+cmp "$scratch/ring.goal" "$scratch/new.goal" || fail "what is written beside is another"
+run 1 "${small[@]}" --format goal --output -
+[[ $err == *'expected the name of a file; got "-"'* ]] || fail "strange: $err"
 # 72 chunks in a message are two pieces for MSCCL.
 run 0 export allreduce --mesh x=2,y=72 --bytes 1M --format msccl \
     --strategy "allreduce:doubling(x) reduce_scatter:ring(y) allgather:ring(y)"

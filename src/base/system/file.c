@@ -107,6 +107,42 @@ void mc_file_read_start(const char *path, char *text, size_t room)
         close(fd);
 }
 
+/* Replacing --------------------------------------------------------------------------------------- */
+
+bool mc_fresh_open(const char *path, mc_fresh_t *fresh)
+{
+    const int n = snprintf(fresh->path, sizeof fresh->path, "%s.XXXXXX", path);
+    if (n >= (int)sizeof fresh->path) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
+    const int fd = mc_descriptor(mkostemp(fresh->path, O_CLOEXEC));
+    fresh->stream = fd < 0 ? NULL : mc_descriptor_stream(fd, "w");
+    if (fd >= 0 && !fresh->stream)
+        (void)unlink(fresh->path);
+    return fresh->stream;
+}
+
+bool mc_fresh_close(mc_fresh_t *fresh, bool whole, mode_t mode, const char *path)
+{
+    whole = whole && !ferror(fresh->stream);
+    if (whole)
+        (void)fchmod(fileno(fresh->stream), mode); /* not every file system has modes */
+    whole = fclose(fresh->stream) == 0 && whole && rename(fresh->path, path) == 0;
+    const int why = errno;
+    if (!whole)
+        (void)unlink(fresh->path);
+    errno = why;
+    return whole;
+}
+
+mode_t mc_file_mode(void)
+{
+    const mode_t mask = umask(0);
+    umask(mask);
+    return 0666 & ~mask;
+}
+
 /* Locks ------------------------------------------------------------------------------------------ */
 
 /* Another user's lock file may not be writable; flock() needs it open only for reading. */

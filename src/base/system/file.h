@@ -1,8 +1,11 @@
-/* Files that users name: read whole, or locked while they are rewritten. */
+/* Files that users name: read whole, replaced whole, or locked while they are rewritten. */
 #ifndef MC_BASE_FILE_H
 #define MC_BASE_FILE_H
 
 #include "base/base.h"
+
+#include <stdio.h>
+#include <sys/types.h>
 
 enum { MC_FILE_BYTES = 16 << 20, MC_FILE_PATH = 1024 };
 
@@ -15,6 +18,19 @@ int mc_file_read(const char *path, char **text, size_t *bytes);
 
 /* Reads the start of a file of /proc or /sys, with a NUL behind it; "" where it cannot be read. Allocates nothing. */
 void mc_file_read_start(const char *path, char *text, size_t room);
+
+/* A file that takes the place of another when it is whole: a full disk, or the end of the process, leaves what was there. */
+typedef struct {
+    FILE *stream;
+    char path[MC_FILE_PATH + 8];
+} mc_fresh_t;
+
+/* Opens one beside `path`. False, with errno. */
+bool mc_fresh_open(const char *path, mc_fresh_t *fresh);
+/* Closes it and gives it the name `path`; removes it where it is not whole or could not be written: false, with errno. */
+bool mc_fresh_close(mc_fresh_t *fresh, bool whole, mode_t mode, const char *path);
+/* The mode of a file that open() makes: mkstemp is stricter than the user's umask. */
+mode_t mc_file_mode(void);
 
 /* A lock file PATH.lock next to `path`, held by one process at a time and removed when it is
  * released. The kernel releases the lock of a process that dies, so that a lock file left behind

@@ -1,10 +1,8 @@
 #include "base/system/kept.h"
 
 #include "base/hash.h"
-#include "base/system/descriptor.h"
 #include "base/system/file.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,23 +91,16 @@ static void make_folder(char path[MC_FILE_PATH])
 
 bool mc_kept_write(const char *kind, const char *key, const char *text)
 {
-    char path[MC_FILE_PATH], fresh[MC_FILE_PATH], head[HEAD];
-    if (strlen(text) > MC_KEPT_BYTES || strchr(key, '\n') || !find_folder(fresh))
+    char path[MC_FILE_PATH], head[HEAD];
+    mc_fresh_t fresh;
+    if (strlen(text) > MC_KEPT_BYTES || strchr(key, '\n') || !find_folder(path))
         return false;
-    make_folder(fresh);
-    if (!find_path(kind, key, path))
-        return false;
-    strcat(fresh, "/.new-XXXXXX"); /* find_folder leaves room */
-    const int fd = mc_descriptor(mkostemp(fresh, O_CLOEXEC));
-    if (fd < 0)
+    make_folder(path);
+    if (!find_path(kind, key, path) || !mc_fresh_open(path, &fresh))
         return false;
     print_head(key, text, head);
-    FILE *const file = mc_descriptor_stream(fd, "w");
-    const bool written = file && fprintf(file, "%s%s\n%s", head, key, text) >= 0;
-    const bool kept = file && fclose(file) == 0 && written && rename(fresh, path) == 0;
-    if (!kept)
-        (void)unlink(fresh);
-    return kept;
+    const bool written = fprintf(fresh.stream, "%s%s\n%s", head, key, text) >= 0;
+    return mc_fresh_close(&fresh, written, 0600, path);
 }
 
 void mc_kept_drop(const char *kind, const char *key)

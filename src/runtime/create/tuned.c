@@ -301,15 +301,15 @@ static int make_folders(const char *path)
     return MESHCOLL_OK;
 }
 
-static int dump(const json_t *root, FILE *file)
+static bool dump(const json_t *root, FILE *file)
 {
-    int failed = json_dumpf(root, file, JSON_INDENT(2) | JSON_PRESERVE_ORDER) ||
-                 fputc('\n', file) == EOF || fflush(file) || fsync(fileno(file));
-    if (!failed && ftell(file) > MC_FILE_BYTES) { /* mc_tuned_read would refuse it */
-        errno = EFBIG;
-        failed = 1;
-    }
-    return fclose(file) || failed;
+    if (json_dumpf(root, file, JSON_INDENT(2) | JSON_PRESERVE_ORDER) || fputc('\n', file) == EOF ||
+        fflush(file) || fsync(fileno(file)))
+        return false;
+    if (ftell(file) <= MC_FILE_BYTES)
+        return true;
+    errno = EFBIG; /* mc_tuned_read would refuse it */
+    return false;
 }
 
 /* Syncs the folder, so that the new name survives a crash. Failures are ignored: such a file
@@ -328,26 +328,15 @@ static void sync_folder(const char *path)
     close(fd);
 }
 
-/* Writes a file next to `path`, then renames it. The folder exists. */
+/* The folder exists. */
 static int save(const char *path, const json_t *root)
 {
-    char fresh[MC_TUNED_PATH + 16];
-    int status = MESHCOLL_OK;
-    snprintf(fresh, sizeof fresh, "%s.XXXXXX", path);
-    const int fd = mc_descriptor(mkostemp(fresh, O_CLOEXEC));
-    if (fd < 0)
+    mc_fresh_t fresh;
+    if (!mc_fresh_open(path, &fresh) ||
+        !mc_fresh_close(&fresh, dump(root, fresh.stream), mc_file_mode(), path))
         return fail_write(path);
-    FILE *const file = mc_descriptor_stream(fd, "w");
-    /* mkstemp is stricter than the user's umask, which applies to this file too */
-    const mode_t mask = umask(0);
-    umask(mask);
-    if (!file || dump(root, file) || chmod(fresh, 0666 & ~mask) || rename(fresh, path)) {
-        status = fail_write(path);
-        unlink(fresh);
-    }
-    if (!status)
-        sync_folder(path);
-    return status;
+    sync_folder(path);
+    return MESHCOLL_OK;
 }
 
 static int merge(const char *path, const mc_cluster_t *cluster, const mc_tuned_t *tuned)

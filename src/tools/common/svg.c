@@ -1,27 +1,7 @@
 #include "tools/common/svg.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <string.h>
-
-int mc_svg_open(const char *path, FILE **out)
-{
-    if (strcmp(path, "-") == 0)
-        return mc_fail(MESHCOLL_ERR_IO, "a drawing goes to a file; got the name \"-\"");
-    FILE *const file = fopen(path, "w");
-    if (!file)
-        return mc_fail(MESHCOLL_ERR_IO, "%s cannot be written: %s", path, strerror(errno));
-    *out = file;
-    return MESHCOLL_OK;
-}
-
-int mc_svg_close(FILE *out, const char *path)
-{
-    const int failed = ferror(out);
-    if (fclose(out) || failed)
-        return mc_fail(MESHCOLL_ERR_IO, "%s cannot be written: %s", path, strerror(errno));
-    return MESHCOLL_OK;
-}
 
 void mc_svg_begin(FILE *out, double width, double height, const mc_svg_look_t *look,
                   const char *style)

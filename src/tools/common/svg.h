@@ -1,4 +1,4 @@
-/* Pictures as SVG: the file, its head, texts and rectangles; for the commands that draw. */
+/* Pictures as SVG: the head, texts and rectangles; for the commands that draw. */
 #ifndef MC_TOOLS_SVG_H
 #define MC_TOOLS_SVG_H
 
@@ -13,10 +13,6 @@ enum { MC_SVG_GLYPH = 7 };
 typedef struct {
     const char *ink, *faint, *background;
 } mc_svg_look_t;
-
-/* ERR_IO with its reason. */
-int mc_svg_open(const char *path, FILE **out);
-int mc_svg_close(FILE *out, const char *path);
 
 /* Text classes: t title, n name, r rank, l line of a legend, s small. `style`: more rules, may be empty. */
 void mc_svg_begin(FILE *out, double width, double height, const mc_svg_look_t *look,

@@ -1,6 +1,5 @@
 #include "tools/export/export.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -89,12 +88,12 @@ static int read_request(mc_request_t *r)
 /* NULL: to standard output, of which main.c says whether it could be written. */
 static int write_text(const char *path, const char *text, size_t bytes)
 {
-    FILE *const out = path ? fopen(path, "w") : stdout;
-    const bool written = out && fwrite(text, 1, bytes, out) == bytes;
-    const bool closed = !out || !path || fclose(out) == 0;
-    if (path && !(written && closed))
-        return mc_fail(MESHCOLL_ERR_IO, "%s cannot be written: %s", path, strerror(errno));
-    return MESHCOLL_OK;
+    mc_output_t out = {.stream = stdout};
+    const int status = path ? mc_output_open(path, &out) : MESHCOLL_OK;
+    if (status)
+        return status;
+    fwrite(text, 1, bytes, out.stream);
+    return path ? mc_output_close(&out, MESHCOLL_OK) : MESHCOLL_OK;
 }
 
 /* The calls [first, end) for ranks, whole in memory first: a plan that is refused leaves the file as it is. */

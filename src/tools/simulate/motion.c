@@ -305,13 +305,12 @@ static int draw(mc_page_t *g, const char *about)
 int mc_motion_draw(mc_motion_t *m, const mc_simulated_t *s, double bound, const char *about,
                    const char *path)
 {
-    mc_page_t g = {.m = m, .s = s, .bound = bound, .ps = s->ps > 0 ? s->ps : 1};
-    int status = m->failed ? mc_fail_memory("a picture") : mc_svg_open(path, &g.out);
+    mc_output_t out;
+    const int status = m->failed ? mc_fail_memory("a picture") : mc_output_open(path, &out);
     if (status)
         return status;
+    mc_page_t g = {.out = out.stream, .m = m, .s = s, .bound = bound, .ps = s->ps > 0 ? s->ps : 1};
     find_rows(&g);
     lay_out(&g);
-    status = draw(&g, about);
-    const int closed = mc_svg_close(g.out, path);
-    return status ? status : closed;
+    return mc_output_close(&out, draw(&g, about));
 }

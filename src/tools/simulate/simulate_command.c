@@ -5,7 +5,6 @@
 #include "tools/simulate/motion.h"
 #include "tools/simulate/step_command.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,7 +43,7 @@ static struct {
     mc_simulation_t query;
     int32_t *place;
     int64_t *delay;
-    FILE *traced;
+    mc_output_t traced;
     bool follows; /* a message is in the trace already */
     mc_motion_t motion;
 } given;
@@ -176,8 +175,8 @@ static void trace_message(FILE *out, const mc_sent_t *m)
 static void record(void *context, const mc_sent_t *m)
 {
     (void)context;
-    if (given.traced)
-        trace_message(given.traced, m);
+    if (given.trace)
+        trace_message(given.traced.stream, m);
     if (given.svg)
         mc_motion_sent(&given.motion, m);
 }
@@ -211,23 +210,21 @@ static int draw(const run_t *run, double bound)
 /* What is recorded is of this run. */
 static int simulate_recorded(run_t *run)
 {
-    if (given.trace && !(given.traced = fopen(given.trace, "w")))
-        return mc_fail(MESHCOLL_ERR_IO, "%s cannot be written: %s", given.trace, strerror(errno));
-    if (given.traced)
-        fprintf(given.traced, "{\"traceEvents\":[");
+    int status = given.trace ? mc_output_open(given.trace, &given.traced) : MESHCOLL_OK;
+    if (status)
+        return status;
+    if (given.trace)
+        fprintf(given.traced.stream, "{\"traceEvents\":[");
     given.query.record = record;
     given.query.load = given.svg ? load : NULL;
     given.motion.q = &given.query;
-    const int status = simulate(run);
+    status = simulate(run);
     given.query.record = NULL;
     given.query.load = NULL;
-    if (!given.traced)
+    if (!given.trace)
         return status;
-    fprintf(given.traced, "\n]}\n");
-    const bool failed = ferror(given.traced);
-    return fclose(given.traced) || failed
-               ? mc_fail(MESHCOLL_ERR_IO, "%s cannot be written: %s", given.trace, strerror(errno))
-               : status;
+    fprintf(given.traced.stream, "\n]}\n");
+    return mc_output_close(&given.traced, status);
 }
 
 /* Output ------------------------------------------------------------------------------------------ */

@@ -182,10 +182,11 @@ static void draw(const drawing_t *g)
 
 int mc_topo_draw(const mc_topo_t *t, const char *path)
 {
-    drawing_t g = {.topo = t};
-    const int status = mc_svg_open(path, &g.out);
+    mc_output_t out;
+    const int status = mc_output_open(path, &out);
     if (status)
         return status;
+    drawing_t g = {.topo = t, .out = out.stream};
     for (int32_t r = 0; t->rank && r < t->mesh.size; r++)
         g.bound = g.bound || t->rank[r].bound.cpus[0];
     g.frames = (mc_frames_t){.mesh = &t->mesh,
@@ -206,5 +207,5 @@ int mc_topo_draw(const mc_topo_t *t, const char *path)
     g.w = wanted < least ? least : wanted;
     g.h = TITLE + g.frames.level[0].h + LEGEND_ROW * (t->mesh.ndims + 1) + MARGIN / 2;
     draw(&g);
-    return mc_svg_close(g.out, path);
+    return mc_output_close(&out, MESHCOLL_OK);
 }

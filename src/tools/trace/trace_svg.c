@@ -288,6 +288,7 @@ int mc_trace_draw(const mc_picture_t *picture, const char *path)
 {
     mc_drawing_t g = {.picture = picture,
                       .levels = picture->mesh->ragged ? 1 : picture->mesh->ndims - 1};
+    mc_output_t out;
     mc_page_count(&g);
     int status = find_arrows(&g);
     if (!status)
@@ -295,10 +296,11 @@ int mc_trace_draw(const mc_picture_t *picture, const char *path)
     if (!status)
         status = check_room(&g);
     if (!status)
-        status = mc_svg_open(path, &g.out);
+        status = mc_output_open(path, &out);
     if (!status) {
+        g.out = out.stream;
         draw(&g);
-        status = mc_svg_close(g.out, path);
+        status = mc_output_close(&out, MESHCOLL_OK);
     }
     free(g.arrow);
     return status;
