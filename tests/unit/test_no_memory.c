@@ -303,22 +303,29 @@ Test(no_memory, known_calls)
         meshcoll_destroy(c.rank[r]);
 }
 
+/* The first call of a kind has been made, and the next one, for which there is no memory, asks the learner. */
+static void begin_to_learn(calls_t *c, mc_learn_phase_t phase, uint32_t calls)
+{
+    cr_assert_eq(mc_inproc_create("x=2,y=2", NULL, c->rank), MESHCOLL_OK);
+    for (int r = 0; r < RANKS; r++)
+        cr_assert_eq(begin(c, r, 0), MESHCOLL_OK);
+    finish(c);
+    for (int r = 0; r < RANKS; r++) {
+        mc_lesson_t *const lesson = c->rank[r]->calls.adapt->lessons.lesson[0];
+        lesson->learner.phase = phase;
+        lesson->learner.calls = calls;
+        lesson->left = 1;
+        n_left = 1;
+        cr_assert_eq(begin(c, r, 0), MESHCOLL_ERR_NO_MEMORY);
+        cr_assert_eq(n_left, 0);
+    }
+}
+
 /* Candidates that no rank had the memory to find are offered at the next call. */
 Test(no_memory, candidates)
 {
     static calls_t c;
-    cr_assert_eq(mc_inproc_create("x=2,y=2", NULL, c.rank), MESHCOLL_OK);
-    for (int r = 0; r < RANKS; r++)
-        cr_assert_eq(begin(&c, r, 0), MESHCOLL_OK);
-    finish(&c);
-    for (int r = 0; r < RANKS; r++) {
-        mc_lesson_t *const lesson = c.rank[r]->calls.adapt->lessons.lesson[0];
-        lesson->learner.phase = MC_LEARN_WANTS;
-        lesson->left = 1;
-        n_left = 1;
-        cr_assert_eq(begin(&c, r, 0), MESHCOLL_ERR_NO_MEMORY);
-        cr_assert_eq(n_left, 0);
-    }
+    begin_to_learn(&c, MC_LEARN_WANTS, 0);
     for (int r = 0; r < RANKS; r++) {
         cr_assert_eq(begin(&c, r, 0), MESHCOLL_OK, "%s", meshcoll_last_error());
         cr_expect_eq(c.rank[r]->calls.adapt->lessons.lesson[0]->learner.phase, MC_LEARN_TURNS);
@@ -326,6 +333,19 @@ Test(no_memory, candidates)
     finish(&c);
     for (int r = 0; r < RANKS; r++)
         meshcoll_destroy(c.rank[r]);
+}
+
+/* What waits for an agreement that a rank could not make would wait for ever: the mesh ends. */
+Test(no_memory, agreements)
+{
+    static calls_t c;
+    begin_to_learn(&c, MC_LEARN_TURNS, MC_LEARN_LONG);
+    for (int r = 0; r < RANKS; r++) {
+        cr_expect_eq(begin(&c, r, 0), MESHCOLL_ERR_NO_MEMORY);
+        cr_expect_not_null(strstr(meshcoll_last_error(), "failed before"), "%s",
+                           meshcoll_last_error());
+        meshcoll_destroy(c.rank[r]);
+    }
 }
 
 static int begin_short_of_memory(const void *how, mc_seat_t *seat)
