@@ -30,10 +30,7 @@ static void check_strategy(bool persistent, size_t count, const char *expected, 
         cr_assert_lt(turn, MOST_TURNS, "hangs");
         left = 0;
         for (int r = 0; r < RANKS; r++)
-            if (request[r] && meshcoll_test(request[r]) == MESHCOLL_OK)
-                request[r] = NULL;
-            else
-                left += request[r] != NULL;
+            left += meshcoll_testall(1, &request[r]) == MESHCOLL_IN_PROGRESS;
     }
     for (int r = 0; r < RANKS && persistent; r++)
         meshcoll_free(request[r]);
