@@ -78,7 +78,7 @@ print(next(iter(json.load(open(sys.argv[1]))["clusters"].values()))["links"])' "
 
 say "the plan for a broadcast of ${plan%M} MiB on them"
 "$build/meshcoll" plan bcast --mesh "$mesh" --bytes "$plan" --links "$links" --top 3 |
-    sed -n '/^no strategy/p; /^ *# .*strategy$/,/^$/p'
+    sed -n '1,/^$/p; /^no strategy/,/^named/{/^named/!p}'
 
 say "the race: predicted, run, checked"
 "${start[@]}" "${race[@]}" | scripts/demo-show.py progress "$sizes"
