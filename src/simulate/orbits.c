@@ -74,7 +74,7 @@ static int index_program(const mc_simulation_t *q, mc_program_t *p)
 {
     const mc_plan_t *const plan = p->plan;
     const size_t n = (size_t)plan->n_steps + 2, peers = (size_t)plan->n_peers + 2;
-    uint32_t *at = calloc(3 * n + plan->n_edges + 2 * peers, sizeof *at);
+    uint32_t *at = calloc(4 * n + plan->n_edges + 2 * peers + q->n_buckets + 3, sizeof *at);
     p->pred_off = at;
     p->step = malloc(n * sizeof *p->step);
     if (!at || !p->step)
@@ -84,7 +84,9 @@ static int index_program(const mc_simulation_t *q, mc_program_t *p)
         p->message[way] = at;
         p->off[way] = at += n;
     }
-    p->pred = at;
+    p->root = at;
+    p->root_off = at += n;
+    p->pred = at += q->n_buckets + 3;
     mc_plan_predecessors(plan, p->pred_off, p->pred);
     for (uint32_t i = 0; i < plan->n_steps; i++) {
         const mc_step_t *const s = &plan->step[i];
@@ -94,13 +96,18 @@ static int index_program(const mc_simulation_t *q, mc_program_t *p)
             p->step[i].bucket = bucket_of(q, plan, s);
             p->step[i].chunks *= q->bucket[p->step[i].bucket].bytes * q->n_buckets / q->bytes;
         }
+        p->root_off[p->step[i].bucket + 2] += plan->n_pred[i] == 0;
         if (s->peer >= 0)
             p->off[mc_op_receives((mc_op_t)s->op)][slot + 2]++;
     }
     for (int way = 0; way < 2; way++)
         for (uint32_t k = 0; k < plan->n_peers; k++)
             p->off[way][k + 2] += p->off[way][k + 1];
+    for (uint32_t k = 0; k < q->n_buckets; k++)
+        p->root_off[k + 2] += p->root_off[k + 1];
     for (uint32_t i = 0; i < plan->n_steps; i++) {
+        if (plan->n_pred[i] == 0)
+            p->root[p->root_off[p->step[i].bucket + 1]++] = i;
         const int way = mc_op_receives((mc_op_t)plan->step[i].op);
         if (plan->step[i].peer >= 0)
             p->message[way][p->off[way][p->step[i].slot + 1]++] = i;

@@ -256,13 +256,13 @@ static void end_steps(sim_t *s)
 
 static void start_rank(sim_t *s, uint32_t actor)
 {
-    const mc_plan_t *const plan = s->actor[actor].program->plan;
+    const mc_program_t *const p = s->actor[actor].program;
     const mc_bucket_t *const bucket = s->q->bucket;
-    set(&s->actor[actor], plan->n_steps, ENDED); /* stands for the start */
-    for (uint32_t i = 0; i < plan->n_steps; i++)
-        if (plan->n_pred[i] == 0 &&
-            (!bucket || bucket[step_of(s, actor, i)->bucket].ready == s->now))
-            get_ready(s, actor, i);
+    set(&s->actor[actor], p->plan->n_steps, ENDED); /* stands for the start */
+    for (uint32_t k = 0; k == 0 || k < s->q->n_buckets; k++)
+        if (!bucket || bucket[k].ready == s->now)
+            for (uint32_t i = p->root_off[k]; i < p->root_off[k + 1]; i++)
+                get_ready(s, actor, p->root[i]);
 }
 
 static void arrive(sim_t *s, uint32_t actor, uint32_t step)

@@ -20,6 +20,7 @@ typedef struct {
     mc_sim_step_t *step;
     uint32_t *pred_off, *pred;     /* as mc_plan_predecessors */
     uint32_t *off[2], *message[2]; /* by slot: the steps that send to it, or receive from it */
+    uint32_t *root_off, *root;     /* by bucket: the steps that wait for none */
 } mc_program_t;
 
 /* Digits of a rank's number by which all ranks may be shifted: rank / stride % extent. The first rank of an orbit
