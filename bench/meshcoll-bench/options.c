@@ -125,7 +125,7 @@ static void make_table(options_t *o, texts_t *t, mc_option_t table[MAX_OPTIONS])
         MC_OPTION_TEXT(
             "timeline", "FILE",
             "one run of each strategy, step by step, to FILE.json: for Perfetto,\n"
-            "chrome://tracing and bench/timeline.py; several strategies: FILE-1-NAME.json, …",
+            "chrome://tracing and meshcoll trace; several strategies: FILE-1-NAME.json, …",
             &o->timeline),
         {.name = "timeline-bytes",
          .value = "BYTES",

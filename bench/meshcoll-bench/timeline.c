@@ -245,5 +245,5 @@ void timeline_all(bench_t *bench, const meta_t *meta)
         if (bench->contenders.at[i].kind != MPI_OWN)
             timeline_one(bench, meta, &view, i);
     if (bench->rank == 0)
-        printf("# draw them with bench/timeline.py FILE.json …\n");
+        printf("# draw one with meshcoll trace --timeline FILE.json --svg FILE.svg\n");
 }

@@ -104,10 +104,11 @@ static int compare_edges(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Sums the time in which messages of a dimension, and of two dimensions, are in flight. */
-static void sweep(edge_t *edge, size_t n, int32_t ndims, double busy[], double *both)
+/* Sums the time in which messages of a dimension, and of two dimensions, are in flight; and lists the latter, in µs. */
+static void sweep(edge_t *edge, size_t n, int32_t ndims, double busy[], double *both, json_t *list)
 {
     int32_t flying[MC_MAX_DIMS] = {0};
+    double since = -1;
     qsort(edge, n, sizeof *edge, compare_edges);
     for (size_t i = 0; i < n; i++) {
         const double span = i > 0 ? edge[i].at - edge[i - 1].at : 0;
@@ -119,6 +120,12 @@ static void sweep(edge_t *edge, size_t n, int32_t ndims, double busy[], double *
             }
         if (active > 1)
             *both += span;
+        if (active > 1 && since < 0)
+            since = edge[i - 1].at;
+        if (active < 2 && since >= 0) {
+            json_array_append_new(list, json_pack("[f, f]", since * 1e6, edge[i - 1].at * 1e6));
+            since = -1;
+        }
         flying[edge[i].level] += edge[i].by;
     }
 }
@@ -153,13 +160,16 @@ static void find_busy(const bench_t *bench, trace_t *trace, event_t *const *mess
     trace->n_boxes = bench->size / size;
     trace->box_busy = calloc((size_t)trace->n_boxes * (size_t)ndims, sizeof(double));
     trace->box_both = calloc((size_t)trace->n_boxes, sizeof(double));
+    trace->box_spans = json_array();
     edge_t *const edge = malloc((n + 1) * sizeof *edge);
-    if (!edge || !trace->box_busy || !trace->box_both)
+    if (!edge || !trace->box_busy || !trace->box_both || !trace->box_spans)
         die("out of memory for %zu messages", n);
     for (int b = 0; b < trace->n_boxes; b++) {
         double *const busy = &trace->box_busy[b * ndims];
         const size_t n_edges = edges_of_box(message, n, size, b, edge);
-        sweep(edge, n_edges, ndims, busy, &trace->box_both[b]);
+        json_t *const list = json_array();
+        sweep(edge, n_edges, ndims, busy, &trace->box_both[b], list);
+        json_array_append_new(trace->box_spans, list);
         for (int32_t d = 0; d < ndims; d++) {
             busy[d] /= trace->seconds;
             trace->busy[d] += busy[d] / trace->n_boxes;
@@ -187,4 +197,5 @@ void trace_free(trace_t *trace)
     free(trace->event);
     free(trace->box_busy);
     free(trace->box_both);
+    json_decref(trace->box_spans);
 }

@@ -6,6 +6,8 @@
 
 #include "runtime/execute/timeline.h"
 
+#include <jansson.h>
+
 /* The most rows for concurrent messages of one rank, dimension and direction. */
 enum { LANE_ROWS = 32 };
 
@@ -31,6 +33,7 @@ typedef struct {
     double clock_error;             /* of the times of one rank against another's */
     double busy[MC_MAX_DIMS], both; /* shares of the run, the average box */
     double *box_busy, *box_both;    /* by box, then by dimension; by box */
+    json_t *box_spans;              /* by box: from when to when that was; µs */
     int n_boxes;
 } trace_t;
 

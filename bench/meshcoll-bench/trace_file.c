@@ -161,8 +161,9 @@ static json_t *make_boxes(const bench_t *bench, const trace_t *trace)
         json_t *const busy = json_array();
         for (int32_t d = 0; d < bench->mesh.ndims; d++)
             json_array_append_new(busy, json_real(trace->box_busy[b * bench->mesh.ndims + d]));
-        json_array_append_new(
-            all, json_pack("{s:o, s:f}", "busy", busy, "two_at_once", trace->box_both[b]));
+        json_array_append_new(all, json_pack("{s:o, s:f, s:O}", "busy", busy, "two_at_once",
+                                             trace->box_both[b], "at_once_us",
+                                             json_array_get(trace->box_spans, (size_t)b)));
     }
     return all;
 }

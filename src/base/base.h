@@ -30,6 +30,15 @@ int mc_fail_memory(const char *what);
  * there is no memory for it, and the old one stays. */
 void *mc_grown(void *array, uint32_t n, uint32_t *capacity, size_t element);
 
+/* For comparisons of qsort: the first of n numbers that differs decides. */
+static inline int mc_compare_keys(const int64_t *x, const int64_t *y, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (x[i] != y[i])
+            return x[i] < y[i] ? -1 : 1;
+    return 0;
+}
+
 /* Is `text`, which `what` names, at most `most` characters long? Otherwise fails with `status`. */
 int mc_check_length(int status, const char *what, const char *text, size_t most);
 

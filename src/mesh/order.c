@@ -13,7 +13,7 @@ static int32_t read_rank(const char **at, int32_t n)
     return rank < n ? (int32_t)rank : -1;
 }
 
-/* Appends "5", "8-15" or "15-8" to the `n_taken` ranks that are in the order; false: it is no such thing, or one is there. */
+/* Appends "5", "8-15" or "15-8" to the `n_taken` ranks that are in the order (NULL: marks them only); false: it is no such thing, or one is there. */
 static bool take_range(const char **at, int32_t n, int32_t *order, int32_t *n_taken, bool *taken)
 {
     const int32_t first = read_rank(at, n);
@@ -28,7 +28,9 @@ static bool take_range(const char **at, int32_t n, int32_t *order, int32_t *n_ta
         if (taken[r])
             return false;
         taken[r] = true;
-        order[(*n_taken)++] = r;
+        if (order)
+            order[*n_taken] = r;
+        ++*n_taken;
     }
     return true;
 }
@@ -54,6 +56,15 @@ static int fill(const char *text, int32_t n, int32_t *order, bool *taken)
                    "an order has each of the %d ranks once, as in 0,2,1,3 or 8-15,0-7; '%.*s' is "
                    "no number from 0 to %d that is not there yet, and no range of such",
                    n, length < 40 ? length : 40, entry, n - 1);
+}
+
+bool mc_order_take(const char *text, int32_t n, bool *taken)
+{
+    int32_t n_taken = 0;
+    while (take_range(&text, n, NULL, &n_taken, taken))
+        if (*text++ == '\0')
+            return true;
+    return false;
 }
 
 int mc_order_parse(const char *text, int32_t n, int32_t **order)

@@ -215,11 +215,21 @@ for lane in lanes.values():                     # Perfetto wants no overlap with
 busy = sorted(dim["busy"] for dim in about["dims"])
 assert 0 < busy[-1] <= 1 and 0 <= about["two_at_once"] <= busy[-2] + 1e-9, about
 assert len(about["boxes"]) == 2, about
+for box in about["boxes"]:
+    at_once = sum(end - begin for begin, end in box["at_once_us"]) / about["seconds"] / 1e6
+    assert abs(at_once - box["two_at_once"]) < 1e-6, box
 
 drawn = tree.parse(path + ".svg").getroot()
-titles = [t.text for t in drawn.iter("{http://www.w3.org/2000/svg}title") if "step" in t.text]
+titles = [t.text for t in drawn.iter("{http://www.w3.org/2000/svg}title")]
 assert len(titles) == len(spans), (len(titles), len(spans))
+assert sum(text.startswith("rank 3, step 0: ") for text in titles) > 0, titles
+of = [element.get("class") for element in drawn.iter() if element.tag.endswith("}path")]
+assert sum((name or "").startswith("c") for name in of) == len(ends), of
 PYTHON
+}
+
+drawn() { # drawn FILE OPTION…: its picture
+    "$build/meshcoll" trace --timeline "$@" >"$out/drawn" || fail "trace --timeline: $*"
 }
 
 test_timeline() {
@@ -230,16 +240,18 @@ test_timeline() {
     [ "$(wc -l <"$out/list")" -eq 2 ] || { cat "$out/list"; fail "not one file per strategy"; }
     tiny bcast --strategies 'bcast:chain(box) bcast:star(gpu) segments=4' --timeline "$out/b" \
         --timeline-bytes 64K >"$out/table" || { cat "$out/table"; fail "bcast"; }
-    "$source/bench/timeline.py" "$out"/a-*.json "$out/b.json" || fail "timeline.py"
+    for file in "$out"/a-*.json "$out/b.json"; do
+        drawn "$file" --svg "${file%.json}.svg"
+    done
     while read -r file; do
         check_timeline "${file%.json}" allreduce 4096 || fail "$file"
     done <"$out/list"
     check_timeline "$out/b" bcast 65536 || fail "b.json"
-    "$source/bench/timeline.py" "$out/b.json" --ranks 2-3 --from 0.01 --to 0.02 -o "$out/c.svg"
-    grep -q '</svg>' "$out/c.svg" || fail "c.svg is no SVG"
+    drawn "$out/b.json" --rank 2-3 --during 0us-1s --svg "$out/c.svg"
+    grep -q 'rank [01],' "$out/c.svg" && fail "c.svg has more than ranks 2 and 3"
     echo '{}' >"$out/empty.json"
-    "$source/bench/timeline.py" "$out/empty.json" 2>"$out/errors" && fail "took an empty file"
-    grep -q '^timeline.py: ' "$out/errors" || fail "no word about an empty file"
+    "$build/meshcoll" trace --timeline "$out/empty.json" --svg "$out/d.svg" 2>"$out/errors" && fail "took an empty file"
+    grep -q 'expected a timeline that meshcoll-bench' "$out/errors" || fail "no word about an empty file"
 }
 
 on_double() { # on_double: GPUs of the fake of libcuda, with few threads

@@ -48,6 +48,11 @@ refused "--sweep goes without --bytes" "${bcast[@]}" --sweep 1K..1M --bytes 3
 refused "--strategy is missing" trace allreduce --mesh x=4
 refused "--rank goes with --explain" "${ring[@]}" --rank 1
 refused "--rank takes a rank from 0 to 3" "${ring[@]}" --explain --rank 4
+refused "got '1-2,2'" "${ring[@]}" --explain --rank 1-2,2
+refused "--timeline takes a run's file" trace --timeline run.json
+refused "--timeline takes a run's file" "${ring[@]}" --timeline run.json --svg run.svg
+refused "--during goes with --timeline" "${ring[@]}" --during 1ms-2ms
+refused "expected a timeline that meshcoll-bench" trace --timeline /nowhere/run.json --svg run.svg
 refused "--width takes a number" "${ring[@]}" --width 3
 
 refused "expected either --mesh MESH" verify

@@ -64,6 +64,8 @@ has "reduce on x=3, rank 0 of 3, root 0"
 has "recv_reduce"
 run 0 trace allreduce --mesh box=32,gpu=32 --strategy flat-ring --explain --rank 700
 has "rank 700 of 1024"
+run 0 trace reduce --mesh x=4 --strategy reduce:chain --explain --rank 1-2
+[ "$(grep -c "^reduce on x=4, rank [12] of 4" "$scratch/out")" -eq 2 ] || fail "not ranks 1 and 2: $(cat "$scratch/out")"
 
 # drawn MESSAGES_OF_PHASE… -- ARGUMENT…: the picture is XML of at most 60 KiB, 900 pixels wide, and has a panel for each phase
 # that sends: as many arrows as messages, in a colour of its own, and a tile for every rank.

@@ -1,7 +1,12 @@
 #include "tools/common/svg.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <string.h>
+
+const mc_svg_look_t mc_svg_light = {"#1f2530", "#5b6470", "#fafaf8"};
+const char *const mc_svg_color[MC_SVG_COLORS] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
+                                                 "#e69f00", "#56b4e9", "#5b6470", "#8c564b"};
 
 void mc_svg_begin(FILE *out, double width, double height, const mc_svg_look_t *look,
                   const char *style)
@@ -65,4 +70,22 @@ void mc_svg_box(FILE *out, double x, double y, double width, double height, doub
     vfprintf(out, format, args);
     fputs("/>\n", out);
     va_end(args);
+}
+
+/* Steps of 1, 2 or 5 times a power of ten, in one unit. */
+void mc_svg_axis(FILE *out, double x, double y, double width, double from, double to)
+{
+    static const char *const units[] = {"s", "ms", "us", "ns", "ps"};
+    const int32_t unit = (int32_t)fmin(4, fmax(0, ceil(-log10(to) / 3 - 1e-9)));
+    const double scale = pow(1000, unit), span = (to - from) * scale,
+                 power = pow(10, floor(log10(span / 4)));
+    const double step = power * (span / power > 20 ? 5 : span / power > 8 ? 2 : 1);
+    char text[64];
+    fprintf(out, "<path d=\"M%.0f %.0fh%.0f\" class=\"x\"/>\n", x, y, width);
+    for (double i = ceil(from * scale / step); i * step <= to * scale; i++) {
+        const double at = x + (i * step - from * scale) / span * width;
+        mc_number_print(text, sizeof text, "%g %s", i * step, units[unit]);
+        fprintf(out, "<path d=\"M%.1f %.0fv5\" class=\"x\"/>\n", at, y);
+        mc_svg_text(out, at, y + 18, "class=\"s\" text-anchor=\"middle\"", 0, text);
+    }
 }

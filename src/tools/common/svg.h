@@ -1,4 +1,4 @@
-/* Pictures as SVG: the head, texts and rectangles; for the commands that draw. */
+/* Pictures as SVG: the head, texts, rectangles and a time axis; for the commands that draw. */
 #ifndef MC_TOOLS_SVG_H
 #define MC_TOOLS_SVG_H
 
@@ -13,6 +13,11 @@ enum { MC_SVG_GLYPH = 7 };
 typedef struct {
     const char *ink, *faint, *background;
 } mc_svg_look_t;
+extern const mc_svg_look_t mc_svg_light;
+
+/* Okabe and Ito's colours, which the colour-blind tell apart, and two more. */
+enum { MC_SVG_COLORS = 8 };
+extern const char *const mc_svg_color[MC_SVG_COLORS];
 
 /* Text classes: t title, n name, r rank, l line of a legend, s small. `style`: more rules, may be empty. */
 void mc_svg_begin(FILE *out, double width, double height, const mc_svg_look_t *look,
@@ -24,5 +29,7 @@ void mc_svg_text(FILE *out, double x, double y, const char *attributes, double w
                  const char *text);
 void mc_svg_box(FILE *out, double x, double y, double width, double height, double radius,
                 const char *format, ...) MC_PRINTF(7, 8);
+/* A time axis, in seconds; its marks are of class x. */
+void mc_svg_axis(FILE *out, double x, double y, double width, double from, double to);
 
 #endif

@@ -138,6 +138,23 @@ int mc_read_order(const char *text, int32_t n, int32_t **order)
     return status;
 }
 
+int mc_read_ranks(const char *list, int32_t n, bool **chosen)
+{
+    bool *const taken = calloc((size_t)n, sizeof *taken);
+    int status = taken ? MESHCOLL_OK : mc_fail_memory("a list of ranks");
+    if (!status && !list)
+        memset(taken, true, (size_t)n);
+    else if (!status && !mc_order_take(list, n, taken))
+        status = mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                         "--rank takes a rank from 0 to %d, or several as in 0-3,8; got '%s'",
+                         n - 1, list);
+    if (status)
+        free(taken);
+    else
+        *chosen = taken;
+    return status;
+}
+
 int mc_read_bytes(const char *option, const char *text, uint64_t *bytes)
 {
     if (!text)

@@ -21,10 +21,6 @@ enum {
 /* How long the lower bound takes to play, and the longest, in seconds. */
 enum { BOUND_PLAYS = 4, MOST_PLAYS = 32 };
 
-/* Okabe and Ito's colours, which the colour-blind tell apart. Loads are a purple that covers more or less. */
-static const char *const color[MC_MOTION_COLORS] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
-                                                    "#e69f00", "#56b4e9", "#5b6470", "#8c564b"};
-
 /* What is recorded ---------------------------------------------------------------------------------- */
 
 void mc_motion_sent(mc_motion_t *m, const mc_sent_t *message)
@@ -141,23 +137,6 @@ static void draw_rows(mc_page_t *g)
 
 /* Time -------------------------------------------------------------------------------------------------- */
 
-/* Steps of 1, 2 or 5 times a power of ten, in one unit. */
-static void draw_axis(const mc_page_t *g, double left, double width, double seconds)
-{
-    static const char *const units[] = {"s", "ms", "us", "ns", "ps"};
-    const int32_t unit = (int32_t)fmin(4, fmax(0, ceil(-log10(seconds) / 3 - 1e-9)));
-    const double span = seconds * pow(1000, unit), power = pow(10, floor(log10(span / 4)));
-    const double step = power * (span / power > 20 ? 5 : span / power > 8 ? 2 : 1);
-    char text[64];
-    fprintf(g->out, "<path d=\"M%.0f %.0fh%.0f\" class=\"x\"/>\n", left, g->top, width);
-    for (int32_t i = 0; i * step <= span; i++) {
-        const double x = left + i * step / span * width;
-        mc_number_print(text, sizeof text, "%g %s", i * step, units[unit]);
-        fprintf(g->out, "<path d=\"M%.1f %.0fv5\" class=\"x\"/>\n", x, g->top);
-        mc_svg_text(g->out, x, g->top + 18, "class=\"s\" text-anchor=\"middle\"", 0, text);
-    }
-}
-
 static void draw_cursor(const mc_page_t *g, double left, double width, double begin)
 {
     fprintf(g->out,
@@ -179,11 +158,11 @@ static void draw_phase(mc_page_t *g, int32_t i, double left, double scale)
                  last = (double)g->s->phase[i].last / 1e12;
     char text[MC_NUMBER_TEXT];
     fprintf(g->out, "<circle cx=\"%d\" cy=\"%.1f\" r=\"5\" class=\"c%d\"/>\n", MARGIN + 6,
-            g->top + 7.5, i % MC_MOTION_COLORS);
+            g->top + 7.5, i % MC_SVG_COLORS);
     mc_svg_text(g->out, MARGIN + 18, g->top + 12, "class=\"l\"", LEFT - 26,
                 mc_show_phase(g->m->q->strategy, g->m->q->mesh, i));
     mc_svg_box(g->out, left + first * scale, g->top, fmax(2, (last - first) * scale), 15, 3,
-               "class=\"c%d\"", i % MC_MOTION_COLORS);
+               "class=\"c%d\"", i % MC_SVG_COLORS);
     draw_right(g, "s", mc_print_seconds(last, text, sizeof text));
     g->top += ROW;
 }
@@ -195,7 +174,7 @@ static void draw_time_line(mc_page_t *g)
     for (int32_t i = 0; i < g->m->q->strategy->n_phases; i++)
         if (has_phase(g, i))
             draw_phase(g, i, left, width / seconds);
-    draw_axis(g, left, width, seconds);
+    mc_svg_axis(g->out, left, g->top, width, 0, seconds);
     if (g->bound > 0 && g->bound <= seconds)
         fprintf(g->out, "<path d=\"M%.1f %.0fV%.0f\" class=\"k\"/>\n",
                 left + g->bound / seconds * width, begin - 6, g->top);
@@ -274,7 +253,6 @@ static double height_of(const mc_page_t *g)
 
 static int draw(mc_page_t *g, const char *about)
 {
-    static const mc_svg_look_t look = {"#1f2530", "#5b6470", "#fafaf8"};
     const mc_simulation_t *const q = g->m->q;
     char style[1024], title[512], mesh[MC_MESH_TEXT], number[MC_NUMBER_TEXT];
     mc_text_t text = mc_text(style, sizeof style);
@@ -283,9 +261,9 @@ static int draw(mc_page_t *g, const char *about)
                 ".w{fill:none;stroke:#4b1d7f;stroke-width:3;stroke-linejoin:round}"
                 ".b{fill:none;stroke:#5b6470;stroke-width:1.5}.x{stroke:#8a93a0}"
                 ".k{stroke:#1f2530;stroke-width:1.5;stroke-dasharray:3 3}");
-    for (int32_t i = 0; i < MC_MOTION_COLORS; i++)
-        mc_text_add(&text, ".c%d{fill:%s}", i, color[i]);
-    mc_svg_begin(g->out, g->w, height_of(g), &look, style);
+    for (int32_t i = 0; i < MC_SVG_COLORS; i++)
+        mc_text_add(&text, ".c%d{fill:%s}", i, mc_svg_color[i]);
+    mc_svg_begin(g->out, g->w, height_of(g), &mc_svg_light, style);
     text = mc_text(title, sizeof title);
     mc_text_add(&text, "%s of %s on %s", mc_moves[q->strategy->collective].name,
                 mc_print_bytes(q->bytes, number, sizeof number), mc_mesh_text(q->mesh, mesh));

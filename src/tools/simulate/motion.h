@@ -41,7 +41,6 @@ typedef struct {
     mc_frames_t frames;
 } mc_page_t;
 
-enum { MC_MOTION_COLORS = 8 }; /* of phases: classes c0, c1, … */
 /* motion_mesh.c: how much a thing of a load from 0 to 1 covers. */
 double mc_motion_opacity(double load);
 /* The mesh at `top`, and its messages. */

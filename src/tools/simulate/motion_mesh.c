@@ -216,12 +216,8 @@ static void draw_port(const map_t *g, int32_t port)
 static int by_way(const void *a, const void *b)
 {
     const mc_sent_t *const x = a, *const y = b;
-    const int64_t kx[] = {x->phase, x->from, x->to, x->start, x->arrival};
-    const int64_t ky[] = {y->phase, y->from, y->to, y->start, y->arrival};
-    for (size_t i = 0; i < MC_COUNT(kx); i++)
-        if (kx[i] != ky[i])
-            return kx[i] < ky[i] ? -1 : 1;
-    return 0;
+    return mc_compare_keys((const int64_t[]){x->phase, x->from, x->to, x->start, x->arrival},
+                           (const int64_t[]){y->phase, y->from, y->to, y->start, y->arrival}, 5);
 }
 
 /* A dot carries one after the other of the messages of a phase between two ranks; several dots do where several are under
@@ -254,7 +250,7 @@ static bool draw_dot(const map_t *g, const mc_sent_t *sent, uint32_t n, int32_t 
     fprintf(out,
             "<circle r=\"5\" class=\"c%d\"><animateMotion calcMode=\"linear\" dur=\"%.2fs\" "
             "repeatCount=\"indefinite\" path=\"M%.0f %.0f",
-            sent->phase % MC_MOTION_COLORS, g->page->seconds, g->node[*node].x, g->node[*node].y);
+            sent->phase % MC_SVG_COLORS, g->page->seconds, g->node[*node].x, g->node[*node].y);
     for (int32_t k = 0; k + 1 < n_nodes; k++)
         put_way(g, node[k], node[k + 1]);
     fputs("\" keyTimes=\"0", out);

@@ -172,8 +172,7 @@ static void draw_legend(const drawing_t *g)
 
 static void draw(const drawing_t *g)
 {
-    static const mc_svg_look_t look = {"#1f2530", "#6b7280", "#fafaf8"};
-    mc_svg_begin(g->out, g->w, g->h, &look, "");
+    mc_svg_begin(g->out, g->w, g->h, &mc_svg_light, "");
     draw_title(g);
     mc_frames_walk(&g->frames, (g->w - g->frames.level[0].w) / 2, TITLE);
     draw_legend(g);

@@ -40,6 +40,9 @@ typedef struct {
 /* ERR_UNSUPPORTED: more than a page holds. ERR_IO with its reason. */
 int mc_trace_draw(const mc_picture_t *picture, const char *path);
 
+/* Draws what meshcoll-bench --timeline recorded in `path`. `ranks`: as of mc_read_ranks; `during`: as in 60ms-120ms, NULL: all. */
+int mc_trace_timeline(const char *path, const char *ranks, const char *during, const char *svg);
+
 enum { MC_CHUNK_TEXT = 8 };
 /* "a" … "z", "aa", "ab", … */
 const char *mc_chunk_name(uint32_t chunk, char buffer[MC_CHUNK_TEXT]);

@@ -12,14 +12,16 @@
 static const char usage[] =
     "  meshcoll trace COLLECTIVE --mesh MESH --strategy STRATEGY [--root RANK] [--messages]\n"
     "  meshcoll trace COLLECTIVE --mesh MESH --strategy STRATEGY --svg FILE\n"
-    "  meshcoll trace COLLECTIVE --mesh MESH --strategy STRATEGY --explain [--rank RANK]\n";
+    "  meshcoll trace COLLECTIVE --mesh MESH --strategy STRATEGY --explain [--rank RANKS]\n"
+    "  meshcoll trace --timeline FILE --svg FILE [--rank RANKS] [--during FROM-TO]\n";
 
 static const char about[] =
     "Shows what every rank has after each time step, computed from the plans that would run.\n"
     "A row is a rank, a column a chunk of the vector: a, b, c, … \"a1a0\" is chunk a with the\n"
     "contributions of ranks 1 and 0 added up, in this order; \"-\" is a chunk the rank does not\n"
     "have. In a time step a rank sends at most one message and receives at most one. --svg\n"
-    "draws the messages on the mesh.\n";
+    "draws the messages on the mesh. --timeline draws a run that meshcoll-bench recorded "
+    "instead.\n";
 
 static const char examples[] =
     "  meshcoll trace allreduce --mesh x=4 --strategy \"allreduce:ring(x)\"\n"
@@ -33,8 +35,8 @@ enum { LABEL_GAP = 2, CELL_GAP = 1, BLOCK_GAP = 3, MOST_CELLS = 4096, PIPE_WIDTH
 
 typedef struct {
     mc_request_t call;
-    int32_t rank, width; /* rank: -1 for all; width: 0 for the terminal's */
-    const char *svg;
+    int32_t width; /* 0: the terminal's */
+    const char *svg, *ranks, *timeline, *during;
     bool messages, explain, json;
 } request_t;
 
@@ -328,46 +330,44 @@ static json_t *json_plan(const mc_plan_t *plan)
 /* Rank by rank, so that only one plan is in memory. */
 static int explain(const request_t *r)
 {
-    json_t *const plans = json_array();
-    const int32_t first = r->rank < 0 ? 0 : r->rank,
-                  end = r->rank < 0 ? r->call.mesh.size : r->rank + 1;
-    int status = MESHCOLL_OK;
-    for (int32_t rank = first; rank < end && !status; rank++) {
+    json_t *const plans = json_array(), *json = NULL;
+    bool *chosen = NULL, first = true;
+    int status = mc_read_ranks(r->ranks, r->call.mesh.size, &chosen);
+    for (int32_t rank = 0; rank < r->call.mesh.size && !status; rank++) {
         mc_plan_t *plan = NULL;
+        if (!chosen[rank])
+            continue;
         status = mc_strategy_plan(&r->call.strategy, &r->call.mesh, rank, r->call.root, &plan);
         if (!status && r->json)
             json_array_append_new(plans, json_plan(plan));
         else if (!status) {
-            if (rank > first)
-                putchar('\n');
+            fputs(first ? "" : "\n", stdout);
             status = mc_explain_plan(plan, stdout);
         }
+        first = false;
         mc_plan_free(plan);
     }
-    if (status || !r->json) {
-        json_decref(plans);
-        return status;
-    }
-    json_t *const json = json_head(r);
+    free(chosen);
+    if (!status && r->json)
+        json = json_head(r);
     json_object_set_new(json, "plans", plans);
-    return mc_json_print(json);
+    return json ? mc_json_print(json) : status;
 }
 
 /* What the command line gives; a process runs one command. */
 static struct {
     mc_request_text_t text;
     request_t request;
-} given = {.request = {.rank = -1}};
+} given;
 
 static int check_request(const request_t *r)
 {
-    if (r->rank >= 0 && !r->explain)
-        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "--rank goes with --explain");
+    if (r->ranks && !r->explain)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "--rank goes with --explain or --timeline");
+    if (r->during)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "--during goes with --timeline");
     if (r->svg && r->explain)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "--svg goes without --explain");
-    if (r->rank >= r->call.mesh.size)
-        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "--rank takes a rank from 0 to %d; got %d",
-                       r->call.mesh.size - 1, r->rank);
     return MESHCOLL_OK;
 }
 
@@ -415,18 +415,40 @@ static const mc_option_t options[] = {
                      &given.request.width, 20, 1000000),
     MC_OPTION_FLAG("explain", "each rank's steps and what they wait for, instead of states",
                    &given.request.explain),
-    MC_OPTION_NUMBER("rank", "RANK", "explain this rank only", &given.request.rank, 0, INT32_MAX),
+    MC_OPTION_TEXT("rank", "RANKS", "explain or draw these only: 3, or 0-3,8",
+                   &given.request.ranks),
     MC_OPTION_TEXT("svg", "FILE",
                    "draw the messages of each phase on the mesh there, instead of states",
                    &given.request.svg),
+    MC_OPTION_TEXT("timeline", "FILE",
+                   "what --svg draws: a run that meshcoll-bench --timeline recorded",
+                   &given.request.timeline),
+    MC_OPTION_TEXT("during", "FROM-TO", "draw this part of its time: 60ms-120ms",
+                   &given.request.during),
     MC_OPTION_FLAG("json", "as JSON", &given.request.json),
     {0},
 };
+
+static int draw_timeline(const request_t *r)
+{
+    const mc_request_text_t *const t = &given.text;
+    if (!r->svg || t->collective || t->mesh || t->strategy || t->links || t->root || r->explain ||
+        r->messages || r->json)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "--timeline takes a run's file, --svg where to draw it, and perhaps --rank "
+                       "and --during; nothing else goes with it");
+    const int status = mc_trace_timeline(r->timeline, r->ranks, r->during, r->svg);
+    if (!status)
+        printf("drawn in %s\n", r->svg);
+    return status;
+}
 
 static int run(int argc, char **argv)
 {
     mc_arguments_t arguments = {.text = &given.text.collective, .most = 1};
     int status = mc_options_parse(&mc_trace_command, options, argc, argv, &arguments);
+    if (!status && given.request.timeline)
+        return draw_timeline(&given.request);
     if (!status)
         status = read_request(&given.request);
     if (status)

@@ -242,12 +242,8 @@ static void draw(const mc_drawing_t *g)
 static int compare(const void *a, const void *b)
 {
     const mc_arrow_t *const x = a, *const y = b;
-    const int64_t kx[] = {x->phase, x->from, x->to, x->step};
-    const int64_t ky[] = {y->phase, y->from, y->to, y->step};
-    for (size_t i = 0; i < MC_COUNT(kx); i++)
-        if (kx[i] != ky[i])
-            return kx[i] < ky[i] ? -1 : 1;
-    return 0;
+    return mc_compare_keys((const int64_t[]){x->phase, x->from, x->to, x->step},
+                           (const int64_t[]){y->phase, y->from, y->to, y->step}, 4);
 }
 
 static int find_arrows(mc_drawing_t *g)
