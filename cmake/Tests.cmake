@@ -148,7 +148,7 @@ foreach(folder IN ITEMS cli lab)
             LABELS ${folder} TIMEOUT 600 SKIP_RETURN_CODE ${skip_code}
             ENVIRONMENT "${sanitizer_mpi_env};${script_env}")
         if(folder STREQUAL "lab")
-            set_tests_properties(${folder}.${name} PROPERTIES RUN_SERIAL ON)
+            set_tests_properties(${folder}.${name} PROPERTIES RESOURCE_LOCK lab)
         endif()
     endforeach()
 endforeach()
@@ -180,7 +180,7 @@ endif()
 
 # Seconds of those that take long, so that ctest starts them first and no core is idle in the end. What it has measured
 # in an earlier run counts for the others only.
-set(costs test_killed 32 cli.test_tune 32 cli.test_compare 29 cli.test_launch 24 test_timeout 18 test_planner 18
+set(costs lab.test_lab 34 test_killed 32 cli.test_tune 32 cli.test_compare 29 cli.test_launch 24 test_timeout 18 test_planner 18
           test_aligned 18 test_bits 18 cli.test_verify 12 test_runtime 13 test_order 13 device.strategies_2d 12
           device.direct_2d 11 cli.test_topo 11 test_planner_drawn 8 cli.test_json 8 bench.plan 8 cli.test_compare_grid 8)
 while(costs)
