@@ -36,15 +36,10 @@ Test(shm_copy, as_the_processor_does_it_best)
     expect_all_copied();
 }
 
-Test(shm_copy, all_ways)
+Test(shm_copy, without_the_string_instruction)
 {
-    mc_shm_copy_init();
-    const bool has_string = mc_shm_string_is_fast;
-    for (int way = 0; way < 4; way++) {
-        mc_shm_string_is_fast = has_string && (way & 1);
-        mc_shm_string_stalls = way & 2;
-        expect_all_copied();
-    }
+    mc_shm_string_is_fast = false;
+    expect_all_copied();
 }
 
 Test(shm_copy, lines_and_what_is_left)

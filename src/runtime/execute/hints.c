@@ -22,22 +22,12 @@ static bool are_multicast(const mc_step_t *a, const mc_step_t *b)
            a->nrun == b->nrun && a->stride == b->stride && a->peer != b->peer;
 }
 
-/* A rank that sends to a root that reduces has nothing else to do. Where ranks share cores, the
- * one that runs should do the work at hand: all wait for a receiver that has several messages to
- * fetch. */
-static bool is_pushed(const mc_traffic_t *phase, bool oversubscribed)
+/* Where ranks share cores, the one that runs should do the work at hand: all wait for a receiver that
+ * has several messages to fetch. */
+static bool is_pushed(const mc_traffic_t *phase)
 {
-    switch ((meshcoll_collective_t)phase->moves) {
-    case MESHCOLL_REDUCE:
-        return true;
-    case MESHCOLL_GATHER:
-        return oversubscribed && phase->senders > 1;
-    case MESHCOLL_REDUCE_SCATTER:
-    case MESHCOLL_ALLREDUCE:
-        return oversubscribed;
-    default:
-        return false;
-    }
+    return phase->moves == MESHCOLL_REDUCE_SCATTER || phase->moves == MESHCOLL_ALLREDUCE ||
+           (phase->moves == MESHCOLL_GATHER && phase->senders > 1);
 }
 
 void mc_hints_find(const mc_plan_t *plan, bool oversubscribed, mc_task_t *task)
@@ -48,7 +38,7 @@ void mc_hints_find(const mc_plan_t *plan, bool oversubscribed, mc_task_t *task)
         if (mc_op_sends((mc_op_t)s->op)) {
             if (next && are_multicast(s, next))
                 task[t].message.more = task[next - plan->step].message.more + 1;
-            task[t].message.pushed = is_pushed(&plan->traffic[s->phase], oversubscribed);
+            task[t].message.pushed = oversubscribed && is_pushed(&plan->traffic[s->phase]);
             task[t].message.mutual = !mc_moves[plan->traffic[s->phase].moves].rooted;
             next = s;
         } else if (next && may_write_to(s, next)) {

@@ -74,16 +74,6 @@ static bool share(link_t *link, mc_io_t *io)
     return true;
 }
 
-/* Does the sender push the message in pieces? Always without access to its memory. Also where
- * this rank reduces the message and the sender would only wait: one piece is reduced while the
- * next arrives. */
-static bool wants_pieces(const link_t *link, const mc_io_t *io)
-{
-    const shm_t *const shm = shm_of(link);
-    return shm->params.access == MC_SHM_COPY ||
-           (io->consumer.take && !shm->params.oversubscribed && shm->n_offered == 0);
-}
-
 /* The receive completes only once its sender has been notified. */
 static void finish_read(link_t *link, mc_io_t *io)
 {
@@ -208,7 +198,7 @@ static int meet(link_t *link, const mc_shm_slot_t *slot, const char *data, size_
         mc_io_append(&link->reading, io);
     } else if (status) {
         finish_read(link, io);
-    } else if (wants_pieces(link, io)) {
+    } else if (shm_of(link)->params.access == MC_SHM_COPY) {
         if (!reply(link, MC_SHM_GIVE, io))
             mc_io_append(&link->replies, io);
     } else if ((share(link, io)) || !read_on(link, io)) {
