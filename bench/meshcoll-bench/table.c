@@ -138,11 +138,10 @@ static const row_t *fastest(const bench_t *bench, uint64_t bytes, bool predicted
 
 static void print_fastest(const bench_t *bench, uint64_t bytes)
 {
-    char text[32];
     const row_t *const row = fastest(bench, bytes, false);
     const row_t *const pick = fastest(bench, bytes, true);
-    printf("at %s the fastest was %s (%.1f us", mc_print_bytes((double)bytes, text, sizeof text),
-           row->label, row->median * 1e6);
+    printf("at %s the fastest was %s (%.1f us", mc_print_bytes((double)bytes).text, row->label,
+           row->median * 1e6);
     if (!pick)
         printf(")");
     else if (row->other)

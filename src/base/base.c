@@ -222,8 +222,9 @@ static double scaled(double bytes, double step, size_t *unit)
     return bytes;
 }
 
-const char *mc_print_bytes(double bytes, char *buffer, size_t capacity)
+mc_printed_t mc_print_bytes(double bytes)
 {
+    mc_printed_t printed;
     static const char *const binary[] = {"B", "KiB", "MiB", "GiB", "TiB"};
     static const char *const decimal[] = {"B", "kB", "MB", "GB", "TB"};
     size_t unit;
@@ -235,6 +236,6 @@ const char *mc_print_bytes(double bytes, char *buffer, size_t capacity)
         number = scaled(bytes, 1000, &unit);
         name = decimal;
     }
-    mc_number_print(buffer, capacity, "%.4g %s", number, name[unit]);
-    return buffer;
+    mc_number_print(printed.text, sizeof printed.text, "%.4g %s", number, name[unit]);
+    return printed;
 }

@@ -82,7 +82,11 @@ extern const mc_unit_t mc_byte_units[MC_BYTE_UNITS];
 /* Reads "64M" as bytes: a decimal number with K, M, G or T (powers of 1024), one of the units above, or none.
  * ERR_PARSE otherwise, and where they are no whole number. */
 int mc_parse_bytes(const char *text, uint64_t *bytes);
-/* Writes "64 MiB", "1.5 KiB", "12 B" or, of a multiple of 1000, "8 MB" to `buffer` and returns `buffer`. */
-const char *mc_print_bytes(double bytes, char *buffer, size_t capacity);
+/* A number for a text: its `text` may be used up to the end of the expression. */
+typedef struct {
+    char text[32];
+} mc_printed_t;
+/* "64 MiB", "1.5 KiB", "12 B" or, of a multiple of 1000, "8 MB" */
+mc_printed_t mc_print_bytes(double bytes);
 
 #endif

@@ -9,6 +9,20 @@ mc_table_t mc_table(const char *align)
     return (mc_table_t){.align = align, .columns = (uint32_t)strlen(align)};
 }
 
+static void add_cell(mc_table_t *table, const char *text)
+{
+    char *const copy = strdup(text);
+    char **const cell =
+        copy ? mc_grown(table->cell, table->n_cells, &table->capacity, sizeof *cell) : NULL;
+    table->failed = !cell;
+    if (!cell) {
+        free(copy);
+        return;
+    }
+    table->cell = cell;
+    table->cell[table->n_cells++] = copy;
+}
+
 void mc_table_add(mc_table_t *table, const char *format, ...)
 {
     char *text = NULL;
@@ -20,21 +34,11 @@ void mc_table_add(mc_table_t *table, const char *format, ...)
     const int n = vasprintf(&text, format, args);
     mc_number_leave(before);
     va_end(args);
-    char **const cell =
-        n < 0 ? NULL : mc_grown(table->cell, table->n_cells, &table->capacity, sizeof *cell);
-    if (cell) {
-        table->cell = cell;
-        table->cell[table->n_cells++] = text;
-    } else {
-        table->failed = true;
-        free(n < 0 ? NULL : text);
-    }
-}
-
-void mc_table_add_row(mc_table_t *table, const char *const *text)
-{
-    for (uint32_t c = 0; c < table->columns; c++)
-        mc_table_add(table, "%s", text[c]);
+    char *rest = n < 0 ? NULL : text;
+    table->failed = n < 0;
+    while (rest && !table->failed)
+        add_cell(table, strsep(&rest, "\t"));
+    free(n < 0 ? NULL : text);
 }
 
 /* The number of characters of UTF-8 text. */
@@ -123,8 +127,9 @@ int mc_table_print(mc_table_t *table, int indent, FILE *out)
     return failed ? mc_fail_memory("a table") : MESHCOLL_OK;
 }
 
-const char *mc_print_seconds(double seconds, char *buffer, size_t capacity)
+mc_printed_t mc_print_seconds(double seconds)
 {
+    mc_printed_t printed;
     static const struct {
         const char *name;
         double seconds;
@@ -136,10 +141,11 @@ const char *mc_print_seconds(double seconds, char *buffer, size_t capacity)
     const double value = seconds / unit[u].seconds;
     int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
     if (seconds <= 0)
-        snprintf(buffer, capacity, "0 s");
+        snprintf(printed.text, sizeof printed.text, "0 s");
     else
-        mc_number_print(buffer, capacity, "%.*f %s", decimals, value, unit[u].name);
-    return buffer;
+        mc_number_print(printed.text, sizeof printed.text, "%.*f %s", decimals, value,
+                        unit[u].name);
+    return printed;
 }
 
 void mc_table_add_rate(mc_table_t *table, double seconds)
@@ -152,16 +158,16 @@ void mc_table_add_rate(mc_table_t *table, double seconds)
 
 void mc_table_add_seconds(mc_table_t *table, double seconds)
 {
-    char number[32];
-    mc_table_add(table, "%s", mc_print_seconds(seconds, number, sizeof number));
+    mc_table_add(table, "%s", mc_print_seconds(seconds).text);
 }
 
-const char *mc_print_count(uint64_t count, char *buffer, size_t capacity)
+mc_printed_t mc_print_count(uint64_t count)
 {
+    mc_printed_t printed;
     char digits[32];
     const int n = snprintf(digits, sizeof digits, "%" PRIu64, count);
-    mc_text_t text = mc_text(buffer, capacity);
+    mc_text_t text = mc_text(printed.text, sizeof printed.text);
     for (int i = 0; i < n; i++)
         mc_text_add(&text, "%s%c", i > 0 && (n - i) % 3 == 0 ? "," : "", digits[i]);
-    return buffer;
+    return printed;
 }

@@ -18,10 +18,8 @@ typedef struct {
 enum { MC_PAGE = 80 };
 
 mc_table_t mc_table(const char *align);
-/* Appends the next cell, row by row. */
+/* Appends cells, row by row: one, or those that tabs separate. */
 void mc_table_add(mc_table_t *table, const char *format, ...) MC_PRINTF(2, 3);
-/* Appends a row of texts: as many as there are columns. */
-void mc_table_add_row(mc_table_t *table, const char *const *text);
 /* A time in a cell; the rate of a time for each byte, which a cost of zero has none of. */
 void mc_table_add_seconds(mc_table_t *table, double seconds);
 void mc_table_add_rate(mc_table_t *table, double seconds);
@@ -31,9 +29,7 @@ int mc_table_print(mc_table_t *table, int indent, FILE *out);
  * Returns the column after the last word. */
 int mc_print_words(const char *text, int at, int indent, FILE *out);
 
-/* Writes "1.23 us" to `buffer` and returns `buffer`. */
-const char *mc_print_seconds(double seconds, char *buffer, size_t capacity);
-/* Writes "1,234,567" to `buffer` and returns `buffer`. */
-const char *mc_print_count(uint64_t count, char *buffer, size_t capacity);
+mc_printed_t mc_print_seconds(double seconds); /* "1.23 us" */
+mc_printed_t mc_print_count(uint64_t count);   /* "1,234,567" */
 
 #endif

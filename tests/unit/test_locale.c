@@ -105,7 +105,7 @@ static void check_texts(void)
     mc_text_t text = mc_text(buffer, sizeof buffer);
     mc_text_add(&text, "%.1f s", 2.5);
     cr_assert_str_eq(buffer, "2.5 s");
-    cr_assert_str_eq(mc_print_bytes(1536, buffer, sizeof buffer), "1.5 KiB");
+    cr_assert_str_eq(mc_print_bytes(1536).text, "1.5 KiB");
     mc_fail(MESHCOLL_ERR_TIMEOUT, "after %g s", 1.5);
     cr_assert_str_eq(meshcoll_last_error(), "after 1.5 s");
     snprintf(buffer, sizeof buffer, "%.1f", 2.5);

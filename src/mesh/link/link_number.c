@@ -172,8 +172,7 @@ static void write_size(double bytes, mc_text_t *text)
 
 static void show_size(mc_table_t *table, double bytes)
 {
-    char number[64];
-    mc_table_add(table, "%s", bytes > 0 ? mc_print_bytes(bytes, number, sizeof number) : "-");
+    mc_table_add(table, "%s", bytes > 0 ? mc_print_bytes(bytes).text : "-");
 }
 
 /* Of links --------------------------------------------------------------------------------------- */

@@ -4,10 +4,12 @@
 
 #include <string.h>
 
-const char *mc_ports_print(int32_t ports, char buffer[MC_PORTS_TEXT])
+mc_printed_t mc_ports_print(int32_t ports)
 {
-    snprintf(buffer, MC_PORTS_TEXT, ports == MC_PORTS_ALL ? "1 a rank" : "%d a box", ports);
-    return buffer;
+    mc_printed_t printed;
+    snprintf(printed.text, sizeof printed.text, ports == MC_PORTS_ALL ? "1 a rank" : "%d a box",
+             ports);
+    return printed;
 }
 
 /* Numbers that most links lack have a column only where some link has one. */
@@ -40,10 +42,9 @@ static void add_fields(mc_table_t *table, const mc_links_t *links, int32_t d, bo
 /* d < 0: the head. */
 static void add_line(mc_table_t *table, const mc_mesh_t *mesh, const mc_links_t *links, int32_t d)
 {
-    char number[MC_PORTS_TEXT];
     mc_table_add(table, "%s", d < 0 ? "link" : mesh->dim[d].name);
     add_fields(table, links, d, false);
-    mc_table_add(table, "%s", d < 0 ? "ports" : mc_ports_print(links->dim[d].ports, number));
+    mc_table_add(table, "%s", d < 0 ? "ports" : mc_ports_print(links->dim[d].ports).text);
     add_fields(table, links, d, true);
 }
 
@@ -81,12 +82,12 @@ int mc_links_show(const mc_mesh_t *mesh, const mc_links_t *links, FILE *out)
 
 int mc_measured_show(const mc_measured_t *measured, FILE *out)
 {
-    char align[2 + MC_MEASURED_SIZES] = "l", number[MC_PORTS_TEXT];
+    char align[2 + MC_MEASURED_SIZES] = "l";
     memset(align + 1, 'r', (size_t)measured->n_sizes);
     mc_table_t table = mc_table(align);
     mc_table_add(&table, "measured");
     for (int32_t k = 0; k < measured->n_sizes; k++)
-        mc_table_add(&table, "%s", mc_print_bytes(measured->bytes[k], number, sizeof number));
+        mc_table_add(&table, "%s", mc_print_bytes(measured->bytes[k]).text);
     for (int32_t i = 0; i < measured->n_rows; i++) {
         const mc_measured_row_t *const row = &measured->row[i];
         mc_table_add(&table, "%s", row->strategy);

@@ -6,9 +6,8 @@
 
 #include <stdio.h>
 
-enum { MC_PORTS_TEXT = 64 };
 /* Fills `buffer` and returns it. */
-const char *mc_ports_print(int32_t ports, char buffer[MC_PORTS_TEXT]);
+mc_printed_t mc_ports_print(int32_t ports);
 
 /* A line a dimension. ERR_NO_MEMORY. */
 int mc_links_show(const mc_mesh_t *mesh, const mc_links_t *links, FILE *out);

@@ -134,16 +134,13 @@ static const double FAR = 4, OFF = 2;
 
 static void tell_off(const meshcoll_t *h, const mc_lesson_t *lesson, double took)
 {
-    enum { NUMBER = 32 };
-    char size[NUMBER], takes[NUMBER], predicted[NUMBER];
     mc_log(
         MC_LOG_WARN,
         "%s of %s on %s takes %s, and its links predict %s: they are off by more than 2, so that "
         "choices may be wrong until calls have learned; \"meshcoll tune\" measures links",
         meshcoll_collective_name(lesson->key.collective),
-        mc_print_bytes((double)lesson->key.bytes, size, sizeof size), h->text,
-        mc_print_seconds(took, takes, sizeof takes),
-        mc_print_seconds(lesson->learner.candidate[0].seconds, predicted, sizeof predicted));
+        mc_print_bytes((double)lesson->key.bytes).text, h->text, mc_print_seconds(took).text,
+        mc_print_seconds(lesson->learner.candidate[0].seconds).text);
 }
 
 /* By the first times of the planner's choice. Links are too slow only if the rank that waited longest for others took

@@ -212,14 +212,12 @@ static int check_star(const meshcoll_t *h, const mc_strategy_t *s)
 
 static void tell(const meshcoll_t *h, const mc_choice_key_t *key, const mc_ranked_t *chosen)
 {
-    enum { NUMBER = 32 };
-    char strategy[MC_STRATEGY_TEXT], size[NUMBER], seconds[NUMBER];
+    char strategy[MC_STRATEGY_TEXT];
     mc_text_t text = mc_text(strategy, sizeof strategy);
     mc_strategy_print(&chosen->strategy, &h->mesh, &text);
     mc_log(MC_LOG_DEBUG, "%s of %s on %s: %s, %s predicted",
-           meshcoll_collective_name(key->collective),
-           mc_print_bytes((double)key->bytes, size, sizeof size), h->text, strategy,
-           mc_print_seconds(chosen->seconds, seconds, sizeof seconds));
+           meshcoll_collective_name(key->collective), mc_print_bytes((double)key->bytes).text,
+           h->text, strategy, mc_print_seconds(chosen->seconds).text);
 }
 
 static int choose(const meshcoll_t *h, const meshcoll_args_t *a, const mc_choice_key_t *key,

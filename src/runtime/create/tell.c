@@ -96,7 +96,7 @@ static void tell_choices(const meshcoll_t *h)
 {
     static const uint64_t sizes[] = {1 << 10, 1 << 20, 64 << 20};
     for (int c = 0; c < MESHCOLL_COLLECTIVES; c++) {
-        char buffer[TEXT], number[NUMBER];
+        char buffer[TEXT];
         mc_text_t text = mc_text(buffer, sizeof buffer);
         for (size_t i = 0; i < MC_COUNT(sizes); i++) {
             const mc_choice_key_t key = {.collective = (meshcoll_collective_t)c,
@@ -105,8 +105,7 @@ static void tell_choices(const meshcoll_t *h)
             mc_ranked_t best;
             if (mc_choose(&h->choice, &h->mesh, &h->links, &key, &best))
                 return;
-            mc_text_add(&text, "%s%s ", i ? "; " : "",
-                        mc_print_bytes((double)sizes[i], number, sizeof number));
+            mc_text_add(&text, "%s%s ", i ? "; " : "", mc_print_bytes((double)sizes[i]).text);
             mc_strategy_print(&best.strategy, &h->mesh, &text);
         }
         mc_log(MC_LOG_INFO, "%s of %s: %s", meshcoll_collective_name((meshcoll_collective_t)c),

@@ -87,10 +87,9 @@ static void print_strategy(const report_t *r, const char *before, const mc_strat
 static void print_alternative(const report_t *r, const char *before, const mc_ranked_t *other,
                               double seconds)
 {
-    char number[NUMBER];
     const double more = seconds > 0 ? other->seconds / seconds - 1 : 0;
     print_strategy(r, before, &other->strategy);
-    fprintf(r->out, ", %s predicted", mc_print_seconds(other->seconds, number, sizeof number));
+    fprintf(r->out, ", %s predicted", mc_print_seconds(other->seconds).text);
     if (fabs(more) >= 0.01)
         fprintf(r->out, ", %.3g times as long", 1 + more);
     else if (more != 0)
@@ -196,13 +195,10 @@ static const char *print_ratio(double ratio, char buffer[NUMBER])
 /* Adds a row's times, with "-" for a phase without work on this rank. */
 static void add_times(mc_table_t *table, double predicted, double measured)
 {
-    char a[NUMBER], b[NUMBER], ratio[NUMBER];
-    const char *const cells[] = {
-        predicted > 0 ? mc_print_seconds(predicted, a, sizeof a) : "-",
-        measured > 0 ? mc_print_seconds(measured, b, sizeof b) : "-",
-        measured > 0 && predicted > 0 ? print_ratio(measured / predicted, ratio) : "-"};
-    for (size_t i = 0; i < MC_COUNT(cells); i++)
-        mc_table_add(table, "%s", cells[i]);
+    char ratio[NUMBER];
+    mc_table_add(table, "%s\t%s\t%s", predicted > 0 ? mc_print_seconds(predicted).text : "-",
+                 measured > 0 ? mc_print_seconds(measured).text : "-",
+                 measured > 0 && predicted > 0 ? print_ratio(measured / predicted, ratio) : "-");
 }
 
 MC_APART static double predict_phase(const report_t *r, const mc_call_t *call, int32_t i)
@@ -221,8 +217,7 @@ static int32_t print_times(const report_t *r, const mc_call_t *call, double seco
     const double *const run = median_run(call);
     int32_t furthest = call->gpu.blocks ? -1 : 0;
     double most = -1;
-    static const char *const head[] = {"phase", "predicted", "measured", "ratio"};
-    mc_table_add_row(&table, head);
+    mc_table_add(&table, "phase\tpredicted\tmeasured\tratio");
     for (int32_t i = 0; i < call->strategy.n_phases; i++) {
         char name[MC_STRATEGY_TEXT];
         mc_text_t text = mc_text(name, sizeof name);
@@ -309,20 +304,17 @@ static bool print_warning(const report_t *r, const mc_call_t *call, double secon
 static void print_title(const report_t *r, const mc_call_t *call)
 {
     const mc_move_t *const move = &mc_moves[call->collective];
-    char size[NUMBER], number[NUMBER];
     if (call->chooser == MC_BY_BARRIER)
         fprintf(r->out, "\nbarrier");
     else
-        fprintf(r->out, "\n%s of %s", move->name,
-                mc_print_bytes((double)call->bytes, size, sizeof size));
+        fprintf(r->out, "\n%s of %s", move->name, mc_print_bytes((double)call->bytes).text);
     if (move->rooted)
         fprintf(r->out, ", root %d", mc_comm_rank_of(&r->h->order, call->root));
     fprintf(r->out, "%s: ", call->gpu.blocks ? ", on device memory" : "");
     if (call->n_runs > 0) {
         fprintf(r->out, "%llu run%s, median %s", (unsigned long long)call->n_runs,
-                call->n_runs == 1 ? "" : "s",
-                mc_print_seconds(*median_run(call), number, sizeof number));
-        fprintf(r->out, ", fastest %s", mc_print_seconds(call->least, number, sizeof number));
+                call->n_runs == 1 ? "" : "s", mc_print_seconds(*median_run(call)).text);
+        fprintf(r->out, ", fastest %s", mc_print_seconds(call->least).text);
     }
     if (call->n_untimed > 0)
         fprintf(r->out, "%s%llu%s not timed", call->n_runs > 0 ? ", " : "",
@@ -332,14 +324,13 @@ static void print_title(const report_t *r, const mc_call_t *call)
 
 static void print_gpu(const report_t *r, const mc_on_gpu_t *g)
 {
-    char size[NUMBER];
     fprintf(r->out, "  by the device executor: %u block%s", g->blocks, g->blocks == 1 ? "" : "s");
     if (g->tracks > 1)
         fprintf(r->out, " in %u tracks", g->tracks);
     fprintf(r->out, ", %u pass%s", g->passes, g->passes == 1 ? "" : "es");
     if (g->by_gpu + g->by_host > 0)
         fprintf(r->out, ", %u slots of %s for each peer and block", g->slots,
-                mc_print_bytes(g->slot_bytes, size, sizeof size));
+                mc_print_bytes(g->slot_bytes).text);
     fputc('\n', r->out);
     if (g->by_gpu > 0)
         fprintf(r->out, "  messages of %u peer%s lie in memory of GPUs\n", g->by_gpu,

@@ -42,36 +42,37 @@ const char *mc_show_network(const mc_network_t *network)
     return buffer;
 }
 
-const char *mc_show_ratio(mc_ratio_t ratio, char buffer[MC_NUMBER_TEXT])
+mc_printed_t mc_show_ratio(mc_ratio_t ratio)
 {
-    mc_text_t text = mc_text(buffer, MC_NUMBER_TEXT);
+    mc_printed_t printed;
+    mc_text_t text = mc_text(printed.text, sizeof printed.text);
     mc_text_add(&text, "%" PRId64, ratio.num);
     if (ratio.den != 1)
         mc_text_add(&text, "/%" PRId64, ratio.den);
-    return buffer;
+    return printed;
 }
 
 /* "α", "3α", "7/8 nβ" */
 static void add_product(mc_text_t *text, mc_ratio_t ratio, const char *symbol)
 {
-    char number[MC_NUMBER_TEXT];
     if (ratio.num == 0)
         return;
     mc_text_add(text, "%s", text->length > 0 ? " + " : "");
     if (ratio.num != 1 || ratio.den != 1)
-        mc_text_add(text, "%s%s", mc_show_ratio(ratio, number), ratio.den == 1 ? "" : " ");
+        mc_text_add(text, "%s%s", mc_show_ratio(ratio).text, ratio.den == 1 ? "" : " ");
     mc_text_add(text, "%s", symbol);
 }
 
-const char *mc_show_term(const mc_term_t *term, char buffer[MC_TERM_TEXT])
+mc_term_text_t mc_show_term(const mc_term_t *term)
 {
-    mc_text_t text = mc_text(buffer, MC_TERM_TEXT);
+    mc_term_text_t shown;
+    mc_text_t text = mc_text(shown.text, sizeof shown.text);
     add_product(&text, term->alpha, "α");
     add_product(&text, term->beta, "nβ");
     add_product(&text, term->gamma, "nγ");
     if (text.length == 0)
         mc_text_add(&text, "-");
-    return buffer;
+    return shown;
 }
 
 json_t *mc_json_ports(int32_t ports)
@@ -142,18 +143,16 @@ json_t *mc_json_measured(const mc_measured_t *measured)
 
 json_t *mc_json_cost(const mc_mesh_t *mesh, const mc_cost_t *cost)
 {
-    char alpha[MC_NUMBER_TEXT], row[MC_NUMBER_TEXT], beta[MC_NUMBER_TEXT], gamma[MC_NUMBER_TEXT],
-        volume[MC_NUMBER_TEXT];
     json_t *const dims = json_array();
     for (int32_t d = 0; d < mesh->ndims; d++)
         json_array_append_new(dims, json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:s}", "dim",
                                               mesh->dim[d].name, "alpha",
-                                              mc_show_ratio(cost->dim[d].alpha, alpha), "row",
-                                              mc_show_ratio(cost->dim[d].row, row), "beta",
-                                              mc_show_ratio(cost->dim[d].beta, beta), "gamma",
-                                              mc_show_ratio(cost->dim[d].gamma, gamma), "messages",
+                                              mc_show_ratio(cost->dim[d].alpha).text, "row",
+                                              mc_show_ratio(cost->dim[d].row).text, "beta",
+                                              mc_show_ratio(cost->dim[d].beta).text, "gamma",
+                                              mc_show_ratio(cost->dim[d].gamma).text, "messages",
                                               (json_int_t)cost->dim[d].messages, "volume",
-                                              mc_show_ratio(cost->dim[d].volume, volume)));
+                                              mc_show_ratio(cost->dim[d].volume).text));
     return dims;
 }
 

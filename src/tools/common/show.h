@@ -8,8 +8,6 @@
 #include "network/network.h"
 #include "tools/common/tool.h"
 
-enum { MC_NUMBER_TEXT = 64, MC_TERM_TEXT = 128 };
-
 /* A sentence, its words on lines of MC_PAGE columns that begin at column `indent`. */
 void mc_show_sentence(int indent, const char *format, ...) MC_PRINTF(2, 3);
 
@@ -20,10 +18,13 @@ const char *mc_show_phase(const mc_strategy_t *strategy, const mc_mesh_t *mesh, 
 /* The same of a network; "": there is none. */
 const char *mc_show_network(const mc_network_t *network);
 
-/* Each fills `buffer` (of the size above) and returns it: "7/8", "3" */
-const char *mc_show_ratio(mc_ratio_t ratio, char buffer[MC_NUMBER_TEXT]);
+/* Each of these may be used up to the end of the expression: "7/8", "3" */
+mc_printed_t mc_show_ratio(mc_ratio_t ratio);
 /* "3α + 7/8 nβ"; "-" where there is nothing. */
-const char *mc_show_term(const mc_term_t *term, char buffer[MC_TERM_TEXT]);
+typedef struct {
+    char text[128];
+} mc_term_text_t;
+mc_term_text_t mc_show_term(const mc_term_t *term);
 
 /* The links of a mesh, a line a dimension, and below it one for each size it was measured at. */
 int mc_show_links(const mc_mesh_t *mesh, const mc_links_t *links);

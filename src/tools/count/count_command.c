@@ -222,17 +222,14 @@ static int count_way(const way_t *way, const mc_mesh_t *mesh, counts_t *counts)
 /* "56 D", "D", "1/4 D" */
 static void add_in_d(mc_table_t *table, mc_ratio_t ratio)
 {
-    char number[MC_NUMBER_TEXT];
-    if (ratio.num == 1 && ratio.den == 1)
-        mc_table_add(table, "D");
-    else
-        mc_table_add(table, "%s D", mc_show_ratio(ratio, number));
+    const bool one = ratio.num == 1 && ratio.den == 1;
+    mc_table_add(table, one ? "D" : "%s D", mc_show_ratio(ratio).text);
 }
 
 /* "2D(p-1) = 14 D" */
 static void add_estimate(mc_table_t *table, const estimate_t *e, double p, const char *unit)
 {
-    char number[MC_NUMBER_TEXT];
+    char number[32];
     mc_number_print(number, sizeof number, "%.4g%s", value_of(e, p), unit);
     if (!e->text)
         mc_table_add(table, "-");
@@ -244,16 +241,11 @@ static void add_estimate(mc_table_t *table, const estimate_t *e, double p, const
 
 static void add_head(mc_table_t *table, const tally_t *t)
 {
-    static const char *const head[2][8] = {
-        {"", "bytes in all", "", "", "time steps", "", "bytes a step", ""},
-        {"way", "sent", "both ends", "estimate", "counted", "estimate", "busiest rank", "estimate"},
-    };
-    for (int row = 0; row < 2; row++)
-        for (size_t i = 0; i < MC_COUNT(head[row]); i++) {
-            mc_table_add(table, "%s", head[row][i]);
-            if (i == 1 && t->top >= 0)
-                mc_table_add(table, row ? "over %s" : "", t->mesh.dim[t->top].name);
-        }
+    mc_table_add(table, "\tbytes in all%s\t\t\ttime steps\t\tbytes a step\t\tway\tsent",
+                 t->top >= 0 ? "\t" : "");
+    if (t->top >= 0)
+        mc_table_add(table, "over %s", t->mesh.dim[t->top].name);
+    mc_table_add(table, "both ends\testimate\tcounted\testimate\tbusiest rank\testimate");
 }
 
 static void add_way(mc_table_t *table, const tally_t *t, size_t i)
@@ -275,10 +267,9 @@ static void add_way(mc_table_t *table, const tally_t *t, size_t i)
 
 static void print_note(const tally_t *t, size_t i)
 {
-    char size[MC_NUMBER_TEXT];
     const counts_t *const c = &t->counts[i];
     printf("\n%s, %s, %s sent in all\n  ", ways[i].name, mc_show_strategy(&c->strategy, &t->mesh),
-           mc_print_bytes(mc_ratio_value(c->sent) * (double)t->bytes, size, sizeof size));
+           mc_print_bytes(mc_ratio_value(c->sent) * (double)t->bytes).text);
     for (const char *at = ways[i].note; *at; at++) {
         putchar(*at);
         if (*at == '\n')
@@ -289,12 +280,11 @@ static void print_note(const tally_t *t, size_t i)
 
 static int print_text(const tally_t *t)
 {
-    char size[MC_NUMBER_TEXT], mesh[MC_MESH_TEXT];
+    char mesh[MC_MESH_TEXT];
     mc_table_t table = mc_table(t->top < 0 ? "lrrlrlrl" : "lrrrlrlrl");
     printf("%s ways to allreduce on p = %d ranks%s%s, each with a vector of D = %s\n\n",
            t->top < 0 ? "five" : "six", t->mesh.size, t->top < 0 ? "" : ", ",
-           t->top < 0 ? "" : mc_mesh_text(&t->mesh, mesh),
-           mc_print_bytes((double)t->bytes, size, sizeof size));
+           t->top < 0 ? "" : mc_mesh_text(&t->mesh, mesh), mc_print_bytes((double)t->bytes).text);
     add_head(&table, t);
     for (size_t i = 0; i < t->n; i++)
         add_way(&table, t, i);
@@ -313,10 +303,8 @@ static int print_text(const tally_t *t)
 static json_t *json_over(const tally_t *t, const counts_t *c)
 {
     json_t *const over = json_object();
-    char sent[MC_NUMBER_TEXT];
     for (int32_t d = 0; d < t->mesh.ndims; d++)
-        json_object_set_new(over, t->mesh.dim[d].name,
-                            json_string(mc_show_ratio(c->over[d], sent)));
+        json_object_set_new(over, t->mesh.dim[d].name, json_string(mc_show_ratio(c->over[d]).text));
     return over;
 }
 
@@ -331,13 +319,12 @@ static json_t *json_estimate(const way_t *way, double p)
 
 static json_t *json_way(const tally_t *t, size_t i)
 {
-    char sent[MC_NUMBER_TEXT], received[MC_NUMBER_TEXT], step[MC_NUMBER_TEXT];
     const counts_t *const c = &t->counts[i];
     return json_pack("{s:s, s:s, s:{s:s, s:o, s:s, s:i, s:s, s:f}, s:o, s:s}", "way", ways[i].name,
                      "strategy", mc_show_strategy(&c->strategy, &t->mesh), "counted", "sent",
-                     mc_show_ratio(c->sent, sent), "sent_over", json_over(t, c), "received",
-                     mc_show_ratio(c->received, received), "time_steps", (int)c->steps, "step_most",
-                     mc_show_ratio(c->step, step), "sent_bytes",
+                     mc_show_ratio(c->sent).text, "sent_over", json_over(t, c), "received",
+                     mc_show_ratio(c->received).text, "time_steps", (int)c->steps, "step_most",
+                     mc_show_ratio(c->step).text, "sent_bytes",
                      mc_ratio_value(c->sent) * (double)t->bytes, "estimate",
                      json_estimate(&ways[i], t->mesh.size), "note", ways[i].note);
 }

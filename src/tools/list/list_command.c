@@ -33,17 +33,15 @@ static const char *const meaning[MC_PLACEMENTS] = {
 
 static int print_collectives(const mc_mesh_t *mesh)
 {
-    static const char *const head[] = {"collective", "before", "after"};
     mc_table_t table = mc_table("lll");
     (void)mesh;
     printf("collectives, and the moves along one dimension that strategies are made of\n\n");
-    mc_table_add_row(&table, head);
+    mc_table_add(&table, "collective\tbefore\tafter");
     for (int c = 0; c < MESHCOLL_COLLECTIVES; c++) {
         const mc_move_t *const move = &mc_moves[c];
-        mc_table_add(&table, "%s", move->name);
-        mc_table_add(&table, "%s (%s)", meaning[move->from], mc_placement_name(move->from));
-        mc_table_add(&table, "%s%s (%s)", move->reduces ? "the sum: " : "", meaning[move->to],
-                     mc_placement_name(move->to));
+        mc_table_add(&table, "%s\t%s (%s)\t%s%s (%s)", move->name, meaning[move->from],
+                     mc_placement_name(move->from), move->reduces ? "the sum: " : "",
+                     meaning[move->to], mc_placement_name(move->to));
     }
     return print_table(&table);
 }
@@ -104,17 +102,15 @@ static const char *lengths_of(mc_aligned_t aligned)
 
 static int print_algorithms(const mc_mesh_t *mesh)
 {
-    static const char *const head[] = {"algorithm", "how"};
     mc_table_t table = mc_table("ll");
     (void)mesh;
     printf("algorithms on one line of ranks; write the dimension after it: bcast:mst(box)\n\n");
-    mc_table_add_row(&table, head);
+    mc_table_add(&table, "algorithm\thow");
     for (int32_t i = 0; i < mc_n_algorithms; i++) {
         const mc_algorithm_t *const a = &mc_algorithms[i];
-        mc_table_add(&table, "%s:%s", mc_moves[a->collective].name, a->name);
         const char *const lengths = lengths_of(a->aligned);
-        mc_table_add(&table, "%s%s%s%s%s%s", description_of(a->name),
-                     a->composite ? " (made of two others)" : "",
+        mc_table_add(&table, "%s:%s\t%s%s%s%s%s%s", mc_moves[a->collective].name, a->name,
+                     description_of(a->name), a->composite ? " (made of two others)" : "",
                      a->keeps_order ? " (keeps the order of ranks)" : "",
                      lengths ? " (reproducible on " : "", lengths ? lengths : "",
                      lengths ? ")" : "");
@@ -149,21 +145,16 @@ static const char *named_text(const mc_named_t *named, const mc_mesh_t *mesh)
 
 static int print_strategies(const mc_mesh_t *mesh)
 {
-    static const char *const head[] = {"collective", "name", "what it does"};
     char name[MC_MESH_TEXT];
     mc_table_t table = mc_table("lll");
     printf("named strategies, and below each its text on %s\n\n", mc_mesh_text(mesh, name));
-    mc_table_add_row(&table, head);
+    mc_table_add(&table, "collective\tname\twhat it does");
     for (int32_t i = 0; i < mc_named_count(); i++) {
         const mc_named_t *const named = mc_named_at(i);
         const bool first = i == 0 || mc_named_at(i - 1)->collective != named->collective;
-        mc_table_add(&table, "%s", first ? mc_moves[named->collective].name : "");
-        mc_table_add(&table, "%s", named->name);
-        mc_table_add(&table, "%s", named->help);
-        mc_table_add(&table, "%s", "");
-        mc_table_add(&table, "%s", "");
         const char *const written = named_text(named, mesh);
-        mc_table_add(&table, "  %s", written ? written : "none on this mesh");
+        mc_table_add(&table, "%s\t%s\t%s\t\t\t  %s", first ? mc_moves[named->collective].name : "",
+                     named->name, named->help, written ? written : "none on this mesh");
     }
     return print_table(&table);
 }
@@ -185,19 +176,16 @@ static json_t *json_strategies(const mc_mesh_t *mesh)
 
 static int print_link_presets(void)
 {
-    static const char *const head[] = {"preset", "α, a message", "1/β, bandwidth", "1/γ, sums",
-                                       "ports"};
-    char number[MC_NUMBER_TEXT];
     mc_table_t table = mc_table("lrrrl");
     printf("link presets; ports: how many lines of ranks a box drives at full rate at once\n\n");
-    mc_table_add_row(&table, head);
+    mc_table_add(&table, "preset\tα, a message\t1/β, bandwidth\t1/γ, sums\tports");
     for (int32_t i = 0; i < mc_n_link_presets; i++) {
         const mc_link_t *const link = &mc_link_presets[i].link;
         mc_table_add(&table, "%s", mc_link_presets[i].name);
         mc_table_add_seconds(&table, link->alpha);
         mc_table_add_rate(&table, link->beta);
         mc_table_add_rate(&table, link->gamma);
-        mc_table_add(&table, "%s%s", mc_ports_print(link->ports, number),
+        mc_table_add(&table, "%s%s", mc_ports_print(link->ports).text,
                      link->pulled ? ", receivers copy" : "");
     }
     return print_table(&table);
@@ -209,19 +197,15 @@ static int print_links(const mc_mesh_t *mesh)
     int status = print_link_presets();
     printf("where their numbers come from\n\n");
     mc_table_t sources = mc_table("ll");
-    for (int32_t i = 0; i < mc_n_link_presets && !status; i++) {
-        const char *const cells[] = {mc_link_presets[i].name, mc_link_presets[i].provenance};
-        mc_table_add_row(&sources, cells);
-    }
+    for (int32_t i = 0; i < mc_n_link_presets && !status; i++)
+        mc_table_add(&sources, "%s\t%s", mc_link_presets[i].name, mc_link_presets[i].provenance);
     status = status ? status : print_table(&sources);
     printf("cluster presets: links of the network and inside a box; the first is the default\n\n");
-    static const char *const head[] = {"preset", "network", "inside a box", ""};
     mc_table_t table = mc_table("llll");
-    mc_table_add_row(&table, head);
+    mc_table_add(&table, "preset\tnetwork\tinside a box\t");
     for (int32_t i = 0; i < mc_n_cluster_presets && !status; i++) {
         const mc_cluster_preset_t *const p = &mc_cluster_presets[i];
-        const char *const cells[] = {p->name, p->network, p->inside, p->provenance};
-        mc_table_add_row(&table, cells);
+        mc_table_add(&table, "%s\t%s\t%s\t%s", p->name, p->network, p->inside, p->provenance);
     }
     return status ? status : print_table(&table);
 }

@@ -139,24 +139,21 @@ static const char *link_name(uint32_t link)
 
 static void add_order(mc_table_t *table, const char *name, const mc_overlay_t *laid)
 {
-    mc_table_add(table, "%s", name);
-    mc_table_add(table, "%.2f", laid->stretch);
-    mc_table_add(table, "%u", laid->n_busiest ? laid->busiest[0].messages : 0);
+    mc_table_add(table, "%s\t%.2f\t%u", name, laid->stretch,
+                 laid->n_busiest ? laid->busiest[0].messages : 0);
     mc_table_add(table, laid->n_busiest ? "%.3g GB/s" : "-", 1e-9 / laid->load);
 }
 
 static int print_busiest(const char *which, const mc_overlay_t *laid)
 {
-    static const char *const head[] = {"link", "messages", "rate of each"};
     mc_table_t table = mc_table("lrr");
     if (laid->n_busiest == 0)
         return MESHCOLL_OK;
     printf("\nthe busiest links of the %s order:\n\n", which);
-    mc_table_add_row(&table, head);
+    mc_table_add(&table, "link\tmessages\trate of each");
     for (int32_t i = 0; i < laid->n_busiest; i++) {
-        mc_table_add(&table, "%s", link_name(laid->busiest[i].link));
-        mc_table_add(&table, "%u", laid->busiest[i].messages);
-        mc_table_add(&table, "%.3g GB/s",
+        mc_table_add(&table, "%s\t%u\t%.3g GB/s", link_name(laid->busiest[i].link),
+                     laid->busiest[i].messages,
                      1e-9 / laid->busiest[i].messages /
                          mc_network_beta(&given.between, laid->busiest[i].link));
     }
@@ -165,12 +162,11 @@ static int print_busiest(const char *which, const mc_overlay_t *laid)
 
 static int print_text(const char *order)
 {
-    static const char *const head[] = {"order", "stretch", "largest load", "rate of each"};
     char mesh[MC_MESH_TEXT];
     mc_table_t table = mc_table("lrrr");
     printf("a ring of the %d boxes of %s on %s\n\n", given.ring.n_boxes,
            mc_mesh_text(&given.on, mesh), mc_show_network(&given.between));
-    mc_table_add_row(&table, head);
+    mc_table_add(&table, "order\tstretch\tlargest load\trate of each");
     add_order(&table, "given", &given.laid);
     if (given.improved)
         add_order(&table, "better", &given.laid_better);

@@ -54,30 +54,23 @@ static mc_phase_cost_t side_cost(const ranking_t *k, const mc_strategy_t *s, int
 static void add_cost(mc_table_t *table, const ranking_t *k, const mc_strategy_t *s,
                      const char *what, const mc_cost_t *cost)
 {
-    static const mc_term_t none;
     const mc_plan_request_t *const r = k->request;
     const mc_links_t links = links_of(k);
-    char term[MC_TERM_TEXT];
+    const double seconds = mc_cost_seconds(cost, &links, piece_of(k, s));
     bool first = true;
     for (int32_t d = 0; d <= r->mesh.ndims; d++) {
         const bool end = d == r->mesh.ndims;
-        mc_show_term(end ? &none : &cost->dim[d], term);
-        if (end ? !first : strcmp(term, "-") == 0)
+        const mc_term_text_t term = end ? (mc_term_text_t){"-"} : mc_show_term(&cost->dim[d]);
+        if (end ? !first : strcmp(term.text, "-") == 0)
             continue;
-        mc_table_add(table, "%s", first ? what : "");
-        mc_table_add(table, "%s", end ? "-" : r->mesh.dim[d].name);
-        mc_table_add(table, "%s", term);
-        if (first)
-            mc_table_add_seconds(table, mc_cost_seconds(cost, &links, piece_of(k, s)));
-        else
-            mc_table_add(table, "%s", "");
+        mc_table_add(table, "%s\t%s\t%s\t%s", first ? what : "", end ? "-" : r->mesh.dim[d].name,
+                     term.text, first ? mc_print_seconds(seconds).text : "");
         first = false;
     }
 }
 
 static void print_pipelining(const ranking_t *k, const mc_strategy_t *s, const mc_cost_t *busy)
 {
-    char each[MC_NUMBER_TEXT], all[MC_NUMBER_TEXT];
     const mc_links_t links = links_of(k);
     int32_t d;
     const double seconds = mc_cost_busy(busy, &links, piece_of(k, s), &d);
@@ -86,12 +79,12 @@ static void print_pipelining(const ranking_t *k, const mc_strategy_t *s, const m
     const char *const cores = mc_links_share_cores(&links) ? "cores that ranks share" : NULL;
     mc_show_sentence(
         2, "then %u more segments, one every %s, the time each occupies the %s%s%s%s: %s in all",
-        s->segments - 1, mc_print_seconds(seconds, each, sizeof each),
+        s->segments - 1, mc_print_seconds(seconds).text,
         d >= 0  ? "links of "
         : cores ? ""
                 : "ranks themselves",
         d < 0 ? "" : k->request->mesh.dim[d].name, d >= 0 && cores ? " and the " : "",
-        cores ? cores : "", mc_print_seconds(total, all, sizeof all));
+        cores ? cores : "", mc_print_seconds(total).text);
 }
 
 /* Two sides run concurrently: prints the time of the first two segments and the interval of
@@ -100,26 +93,24 @@ static void print_sides(const ranking_t *k, const mc_strategy_t *s)
 {
     const mc_plan_request_t *const r = k->request;
     const double n = (double)r->bytes;
-    char fill[MC_NUMBER_TEXT], each[MC_NUMBER_TEXT], all[MC_NUMBER_TEXT];
     const mc_links_t links = links_of(k);
     const mc_pipeline_t pipeline = mc_sides_pipeline(s, &r->mesh, &links, r->root, n);
     const double total = mc_strategy_seconds(s, &r->mesh, &r->links, r->root, n);
     const bool wire = pipeline.busiest >= 0, cores = mc_links_share_cores(&links);
-    mc_print_seconds(pipeline.fill, fill, sizeof fill);
+    const mc_printed_t fill = mc_print_seconds(pipeline.fill);
     if (s->segments > 2)
         mc_show_sentence(2,
                          "a segment of each side, side by side: %s; then %u more of each, two "
                          "every %s, the time they occupy %s%s%s: %s in all",
-                         fill, s->segments / 2 - 1,
-                         mc_print_seconds(pipeline.every, each, sizeof each),
+                         fill.text, s->segments / 2 - 1, mc_print_seconds(pipeline.every).text,
                          wire    ? "the links of "
                          : cores ? "the cores that ranks share"
                                  : "a rank",
                          wire ? r->mesh.dim[pipeline.busiest].name : "",
                          wire && cores ? " and the cores that ranks share" : "",
-                         mc_print_seconds(total, all, sizeof all));
+                         mc_print_seconds(total).text);
     else
-        printf("  a segment of each side, side by side: %s\n", fill);
+        printf("  a segment of each side, side by side: %s\n", fill.text);
 }
 
 static void add_side_rows(mc_table_t *table, const ranking_t *k, const mc_strategy_t *s,
@@ -128,33 +119,30 @@ static void add_side_rows(mc_table_t *table, const ranking_t *k, const mc_strate
     const char *const mark = mc_strategy_sides(s) == 1 ? "" : side == 0 ? "A " : "B ";
     for (int32_t i = mc_side_first(s, side); i < mc_side_end(s, side); i++) {
         const mc_phase_cost_t cost = phase_cost(k, s, i);
-        char what[MC_NUMBER_TEXT * 2];
+        char what[MC_STRATEGY_TEXT];
         snprintf(what, sizeof what, "%s%s", mark, mc_show_phase(s, &k->request->mesh, i));
         add_cost(table, k, s, what, &cost.once);
     }
     const mc_phase_cost_t total = side_cost(k, s, side);
-    char what[MC_NUMBER_TEXT];
+    char what[16];
     snprintf(what, sizeof what, "%sall phases", mark);
     add_cost(table, k, s, what, &total.once);
 }
 
 static void print_call(const mc_links_t *links)
 {
-    char number[MC_NUMBER_TEXT];
     const double besides = mc_links_call(links);
     if (besides > 0)
         printf("  besides its phases a call takes %s, which the time above contains\n",
-               mc_print_seconds(besides, number, sizeof number));
+               mc_print_seconds(besides).text);
 }
 
 static int print_phases(const ranking_t *k, const mc_strategy_t *s)
 {
     const mc_plan_request_t *const r = k->request;
     const int32_t sides = mc_strategy_sides(s);
-    const char *const head[] = {"phase", "links of", "terms",
-                                s->segments > 1 ? "a segment" : "time"};
     mc_table_t table = mc_table("lllr");
-    mc_table_add_row(&table, head);
+    mc_table_add(&table, "phase\tlinks of\tterms\t%s", s->segments > 1 ? "a segment" : "time");
     for (int32_t side = 0; side < sides; side++)
         add_side_rows(&table, k, s, side);
     const int status = mc_table_print(&table, 2, stdout);
@@ -170,8 +158,7 @@ static int print_phases(const ranking_t *k, const mc_strategy_t *s)
 
 static void print_legend(const ranking_t *k, const mc_strategy_t *s)
 {
-    char size[MC_NUMBER_TEXT];
-    printf("  n = %s%s\n", mc_print_bytes(piece_of(k, s), size, sizeof size),
+    printf("  n = %s%s\n", mc_print_bytes(piece_of(k, s)).text,
            s->segments > 1 ? ", the bytes of one segment" : "");
 }
 
@@ -182,11 +169,9 @@ static void print_measured(const ranking_t *k, const mc_strategy_t *s)
     const double n = (double)r->bytes;
     const double listed = mc_strategy_seconds(s, &r->mesh, &r->links, r->root, n);
     const double modelled = mc_strategy_modelled(s, &r->mesh, &r->links, r->root, n);
-    char number[MC_NUMBER_TEXT], other[MC_NUMBER_TEXT];
     if (mc_strategy_is_measured(s, &r->mesh, &r->links))
-        printf("  measured: %s; by the model: %s\n",
-               mc_print_seconds(listed, number, sizeof number),
-               mc_print_seconds(modelled, other, sizeof other));
+        printf("  measured: %s; by the model: %s\n", mc_print_seconds(listed).text,
+               mc_print_seconds(modelled).text);
 }
 
 /* Explains the terms, and suggests more segments where the limit was reached. */
@@ -238,7 +223,7 @@ static void print_answer(const ranking_t *k)
 {
     const mc_plan_request_t *const r = k->request;
     const double above = k->bound > 0 ? k->best / k->bound - 1 : 0;
-    char number[MC_NUMBER_TEXT], compared[MC_NUMBER_TEXT] = "";
+    char compared[64] = "";
     if (above >= 1)
         mc_number_print(compared, sizeof compared, ", %.2g times what the network allows",
                         above + 1);
@@ -249,19 +234,17 @@ static void print_answer(const ranking_t *k)
         snprintf(compared, sizeof compared, ", which is what the network allows");
     mc_show_sentence(0, "The fastest is %s: %s%s.\n",
                      mc_show_strategy(&k->all.list[0].strategy, &r->mesh),
-                     mc_print_seconds(k->best, number, sizeof number), compared);
+                     mc_print_seconds(k->best).text, compared);
 }
 
 static void print_bound(const ranking_t *k)
 {
-    char number[MC_NUMBER_TEXT];
-    printf("no strategy is faster than %s (lower bound)\n",
-           mc_print_seconds(k->bound, number, sizeof number));
+    printf("no strategy is faster than %s (lower bound)\n", mc_print_seconds(k->bound).text);
 }
 
 static void print_considered(const ranking_t *k)
 {
-    char count[MC_NUMBER_TEXT], among[MC_NUMBER_TEXT] = "", these[MC_NUMBER_TEXT * 2];
+    char among[64] = "", these[128];
     const mc_plan_request_t *const r = k->request;
     /* the ranking has measured strategies only, or, if the request allows none of them, no measured one */
     const bool measured = mc_strategy_is_measured(&k->all.list[0].strategy, &r->mesh, &r->links);
@@ -275,44 +258,33 @@ static void print_considered(const ranking_t *k)
         snprintf(these, sizeof these, "the cheapest");
     else
         snprintf(these, sizeof these, "the %u cheapest", k->n_listed);
-    mc_show_sentence(
-        0, "%s strateg%s %s%s; %s:", mc_print_count(k->all.considered, count, sizeof count),
-        k->all.considered == 1 ? "y was" : "ies were", measured ? "measured" : "priced", among,
-        these);
+    mc_show_sentence(0, "%s strateg%s %s%s; %s:", mc_print_count(k->all.considered).text,
+                     k->all.considered == 1 ? "y was" : "ies were",
+                     measured ? "measured" : "priced", among, these);
     putchar('\n');
 }
 
 static void add_times(mc_table_t *table, const ranking_t *k, double seconds)
 {
-    mc_table_add_seconds(table, seconds);
-    mc_table_add(table, "%.2f", k->best > 0 ? seconds / k->best : 1.0);
-    if (k->bound > 0)
-        mc_table_add(table, "%.2f", seconds / k->bound);
-    else
-        mc_table_add(table, "-");
+    mc_table_add(table, "%s\t%.2f", mc_print_seconds(seconds).text,
+                 k->best > 0 ? seconds / k->best : 1.0);
+    mc_table_add(table, k->bound > 0 ? "%.2f" : "-", seconds / k->bound);
 }
 
 static int print_listed(const ranking_t *k)
 {
     const bool one = k->request->strategy != NULL;
-    const char *const head[] = {one ? "" : "#", "time", "/ best", "/ bound", "strategy"};
     mc_table_t table = mc_table("rrrrl");
     table.breaks = true;
-    mc_table_add_row(&table, head);
+    mc_table_add(&table, "%s\ttime\t/ best\t/ bound\tstrategy", one ? "" : "#");
     for (uint32_t i = 0; i < k->n_listed; i++) {
         const mc_ranked_t *const ranked = &k->all.list[k->listed[i]];
-        if (one)
-            mc_table_add(&table, "%s", "");
-        else
-            mc_table_add(&table, "%u", k->listed[i] + 1);
+        mc_table_add(&table, one ? "" : "%u", k->listed[i] + 1);
         add_times(&table, k, ranked->seconds);
         const uint32_t tied = k->tied ? k->tied[i] : 0;
-        if (tied > 0)
-            mc_table_add(&table, "%s (%u other%s tied)",
-                         mc_show_strategy(&ranked->strategy, &k->request->mesh), tied,
-                         tied == 1 ? "" : "s");
-        else
-            mc_table_add(&table, "%s", mc_show_strategy(&ranked->strategy, &k->request->mesh));
+        mc_table_add(&table, tied > 0 ? "%s (%u other%s tied)" : "%s",
+                     mc_show_strategy(&ranked->strategy, &k->request->mesh), tied,
+                     tied == 1 ? "" : "s");
     }
     return mc_table_print(&table, 2, stdout);
 }
@@ -345,14 +317,13 @@ static void print_close(const ranking_t *k)
 
 static int print_named(const ranking_t *k)
 {
-    static const char *const head[] = {"name", "time", "/ best", "/ bound", "segments"};
     mc_table_t table = mc_table("lrrrr");
     mc_ranked_t named;
     for (int32_t i = 0; i < mc_named_count(); i++) {
         if (!mc_plan_named(k->request, i, &named))
             continue;
         if (table.n_cells == 0)
-            mc_table_add_row(&table, head);
+            mc_table_add(&table, "name\ttime\t/ best\t/ bound\tsegments");
         mc_table_add(&table, "%s", mc_named_at(i)->name);
         add_times(&table, k, named.seconds);
         mc_table_add(&table, "%u", named.strategy.segments);
@@ -364,10 +335,9 @@ static int print_named(const ranking_t *k)
 
 static int print_ranking(const ranking_t *k)
 {
-    char size[MC_NUMBER_TEXT];
     if (!k->request->strategy)
         print_answer(k);
-    mc_plan_print_head(k->request, mc_print_bytes((double)k->request->bytes, size, sizeof size));
+    mc_plan_print_head(k->request, mc_print_bytes((double)k->request->bytes).text);
     print_bound(k);
     if (!k->request->strategy)
         print_considered(k);

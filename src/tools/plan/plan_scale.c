@@ -170,9 +170,8 @@ static void print_factor(bool known, double factor)
 
 static void print_cell(const cell_t *c)
 {
-    char time[MC_NUMBER_TEXT];
     const double seconds = c->best.seconds;
-    printf(" %s |", mc_print_seconds(seconds, time, sizeof time));
+    printf(" %s |", mc_print_seconds(seconds).text);
     for (int k = 0; k < 2; k++)
         print_factor(c->has[k] && seconds > 0, c->flat[k].seconds / seconds);
     print_factor(c->bound > 0, seconds / c->bound);
@@ -180,9 +179,8 @@ static void print_cell(const cell_t *c)
 
 static void print_head(const scale_t *s, int32_t links, int32_t size)
 {
-    char text[MC_MESH_TEXT], bytes[MC_NUMBER_TEXT];
-    printf("%s, %s:\n\n| |", mc_print_bytes((double)s->bytes[size], bytes, sizeof bytes),
-           s->links[links]);
+    char text[MC_MESH_TEXT];
+    printf("%s, %s:\n\n| |", mc_print_bytes((double)s->bytes[size]).text, s->links[links]);
     for (int32_t m = 0; m < s->n_meshes; m++)
         printf(" %s | ring | MST | / bound |", mc_mesh_text(&s->mesh[m], text));
     printf("\n|---|");

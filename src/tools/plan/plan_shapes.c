@@ -16,9 +16,7 @@ static bool same_shape(const mc_strategy_t *a, const mc_strategy_t *b)
 
 static bool prints_the_same(double a, double b)
 {
-    char one[MC_NUMBER_TEXT], other[MC_NUMBER_TEXT];
-    return strcmp(mc_print_seconds(a, one, sizeof one), mc_print_seconds(b, other, sizeof other)) ==
-           0;
+    return strcmp(mc_print_seconds(a).text, mc_print_seconds(b).text) == 0;
 }
 
 static bool is_seen(const mc_ranked_t *ranked, uint32_t i, const uint32_t *at, uint32_t n)

@@ -39,19 +39,16 @@ static int simulate_all(const mc_plan_request_t *r, mc_network_t *network, simul
 
 static int print(const mc_plan_request_t *r, const simulated_t *all, uint32_t n)
 {
-    static const char *const head[] = {"#", "simulated", "price", "strategy"};
     mc_table_t table = mc_table("rrrl");
     table.breaks = true;
     printf("\nthe %u cheapest, simulated on %s%s, the fastest first:\n\n", n,
            r->network ? r->network : "boxes joined without sharing",
            r->order ? " with the ranks in the order given" : "");
-    mc_table_add_row(&table, head);
-    for (uint32_t i = 0; i < n; i++) {
-        mc_table_add(&table, "%u", all[i].place);
-        mc_table_add_seconds(&table, all[i].seconds);
-        mc_table_add_seconds(&table, all[i].ranked->seconds);
-        mc_table_add(&table, "%s", mc_show_strategy(&all[i].ranked->strategy, &r->mesh));
-    }
+    mc_table_add(&table, "#\tsimulated\tprice\tstrategy");
+    for (uint32_t i = 0; i < n; i++)
+        mc_table_add(&table, "%u\t%s\t%s\t%s", all[i].place, mc_print_seconds(all[i].seconds).text,
+                     mc_print_seconds(all[i].ranked->seconds).text,
+                     mc_show_strategy(&all[i].ranked->strategy, &r->mesh));
     return mc_table_print(&table, 2, stdout);
 }
 

@@ -198,14 +198,13 @@ static int find_crossings(const mc_plan_request_t *r, crossing_t crossing[MAX_CR
 
 static void print_crossing(const crossing_t *c)
 {
-    char size[MC_NUMBER_TEXT];
     if (c->always_equal)
         printf("  %s and %s cost the same at every size\n", c->a, c->b);
     else if (c->bytes == 0)
         printf("  %s is cheaper than %s at every size\n", c->below, c->below == c->a ? c->b : c->a);
     else
         printf("  %s is cheaper than %s below %s (%.0f bytes)\n", c->below, c->above,
-               mc_print_bytes(c->bytes, size, sizeof size), c->bytes);
+               mc_print_bytes(c->bytes).text, c->bytes);
 }
 
 static void print_crossings(const mc_plan_request_t *r)
@@ -220,42 +219,32 @@ static void print_crossings(const mc_plan_request_t *r)
 }
 
 /* Sizes where the best strategy changes are exact to the byte. */
-static const char *show_size(uint64_t bytes, char buffer[MC_NUMBER_TEXT])
+static mc_printed_t show_size(uint64_t bytes)
 {
+    mc_printed_t printed;
     if (bytes % 1024 == 0)
-        return mc_print_bytes((double)bytes, buffer, MC_NUMBER_TEXT);
-    snprintf(buffer, MC_NUMBER_TEXT, "%" PRIu64 " B", bytes);
-    return buffer;
-}
-
-static void add_segments(mc_table_t *table, const stretch_t *s)
-{
-    if (s->least == s->most)
-        mc_table_add(table, "%u", s->least);
-    else
-        mc_table_add(table, "%u..%u", s->least, s->most);
+        return mc_print_bytes((double)bytes);
+    snprintf(printed.text, sizeof printed.text, "%" PRIu64 " B", bytes);
+    return printed;
 }
 
 static int print_text(const sweep_t *sweep, uint64_t from, uint64_t to)
 {
-    static const char *const head[] = {"from", "to", "time", "to", "segments", "best strategy"};
-    char first[MC_NUMBER_TEXT], last[MC_NUMBER_TEXT];
-    char what[3 * MC_NUMBER_TEXT];
-    snprintf(what, sizeof what, "%s to %s", mc_print_bytes((double)from, first, sizeof first),
-             mc_print_bytes((double)to, last, sizeof last));
+    char what[80];
+    snprintf(what, sizeof what, "%s to %s", mc_print_bytes((double)from).text,
+             mc_print_bytes((double)to).text);
     mc_plan_print_head(sweep->request, what);
     mc_table_t table = mc_table("rrrrrl");
     table.breaks = true;
-    mc_table_add_row(&table, head);
+    mc_table_add(&table, "from\tto\ttime\tto\tsegments\tbest strategy");
     for (uint32_t i = 0; i < sweep->n; i++) {
         const stretch_t *const s = &sweep->stretch[i];
         mc_strategy_t phases = s->first.strategy;
         phases.segments = (uint32_t)mc_strategy_sides(&phases);
-        mc_table_add(&table, "%s", show_size(s->from, first));
-        mc_table_add(&table, "%s", show_size(s->to, last));
-        mc_table_add_seconds(&table, s->first.seconds);
-        mc_table_add_seconds(&table, s->last_seconds);
-        add_segments(&table, s);
+        mc_table_add(&table, "%s\t%s\t%s\t%s", show_size(s->from).text, show_size(s->to).text,
+                     mc_print_seconds(s->first.seconds).text,
+                     mc_print_seconds(s->last_seconds).text);
+        mc_table_add(&table, s->least == s->most ? "%u" : "%u..%u", s->least, s->most);
         mc_table_add(&table, "%s", mc_show_strategy(&phases, &sweep->request->mesh));
     }
     const int status = mc_table_print(&table, 2, stdout);

@@ -156,14 +156,13 @@ static void draw_phase(mc_page_t *g, int32_t i, double left, double scale)
 {
     const double first = (double)g->s->phase[i].first / 1e12,
                  last = (double)g->s->phase[i].last / 1e12;
-    char text[MC_NUMBER_TEXT];
     fprintf(g->out, "<circle cx=\"%d\" cy=\"%.1f\" r=\"5\" class=\"c%d\"/>\n", MARGIN + 6,
             g->top + 7.5, i % MC_SVG_COLORS);
     mc_svg_text(g->out, MARGIN + 18, g->top + 12, "class=\"l\"", LEFT - 26,
                 mc_show_phase(g->m->q->strategy, g->m->q->mesh, i));
     mc_svg_box(g->out, left + first * scale, g->top, fmax(2, (last - first) * scale), 15, 3,
                "class=\"c%d\"", i % MC_SVG_COLORS);
-    draw_right(g, "s", mc_print_seconds(last, text, sizeof text));
+    draw_right(g, "s", mc_print_seconds(last).text);
     g->top += ROW;
 }
 
@@ -254,7 +253,7 @@ static double height_of(const mc_page_t *g)
 static int draw(mc_page_t *g, const char *about)
 {
     const mc_simulation_t *const q = g->m->q;
-    char style[1024], title[512], mesh[MC_MESH_TEXT], number[MC_NUMBER_TEXT];
+    char style[1024], title[512], mesh[MC_MESH_TEXT];
     mc_text_t text = mc_text(style, sizeof style);
     mc_text_add(&text,
                 ".p{font-size:10px}.h{fill:#4b1d7f}.o{fill:#4b1d7f;stroke:#5b6470}.f{fill:#c6d3df}"
@@ -266,7 +265,7 @@ static int draw(mc_page_t *g, const char *about)
     mc_svg_begin(g->out, g->w, height_of(g), &mc_svg_light, style);
     text = mc_text(title, sizeof title);
     mc_text_add(&text, "%s of %s on %s", mc_moves[q->strategy->collective].name,
-                mc_print_bytes(q->bytes, number, sizeof number), mc_mesh_text(q->mesh, mesh));
+                mc_print_bytes(q->bytes).text, mc_mesh_text(q->mesh, mesh));
     mc_svg_text(g->out, MARGIN, 42, "class=\"t\"", (g->w - 2 * MARGIN) / 2, title);
     g->top = draw_strategy(g, HEAD, g->out);
     mc_svg_text(g->out, MARGIN, g->top + 3, "class=\"s\"", g->w - 2 * MARGIN, about);

@@ -195,12 +195,12 @@ static int simulate(run_t *run)
 
 static int draw(const run_t *run, double bound)
 {
-    char line[512], number[MC_NUMBER_TEXT];
+    char line[512];
     mc_text_t text = mc_text(line, sizeof line);
-    mc_text_add(&text, "%s", mc_print_seconds(seconds_of(run), number, sizeof number));
+    mc_text_add(&text, "%s", mc_print_seconds(seconds_of(run)).text);
     if (bound > 0)
         mc_text_add(&text, ", %.2f times the bound of %s", seconds_of(run) / bound,
-                    mc_print_seconds(bound, number, sizeof number));
+                    mc_print_seconds(bound).text);
     mc_text_add(&text, "; links %s", given.text.links);
     if (given.network)
         mc_text_add(&text, "; network %s", mc_show_network(given.query.network));
@@ -231,51 +231,47 @@ static int simulate_recorded(run_t *run)
 
 static int print_runs(const run_t *runs, uint32_t n, double bound)
 {
-    static const char *const head[] = {"simulated", "price", "/ price", "/ bound", "strategy"};
     mc_table_t table = mc_table("rrrrl");
-    mc_table_add_row(&table, head);
+    mc_table_add(&table, "simulated\tprice\t/ price\t/ bound\tstrategy");
     for (uint32_t i = 0; i < n; i++) {
-        mc_table_add_seconds(&table, seconds_of(&runs[i]));
-        mc_table_add_seconds(&table, runs[i].price);
-        mc_table_add(&table, "%.2f",
-                     runs[i].price > 0 ? seconds_of(&runs[i]) / runs[i].price : 1.0);
-        mc_table_add(&table, "%.2f", bound > 0 ? seconds_of(&runs[i]) / bound : 1.0);
-        mc_table_add(&table, "%s", mc_show_strategy(&runs[i].strategy, &given.call.mesh));
+        const double seconds = seconds_of(&runs[i]);
+        mc_table_add(&table, "%s\t%s\t%.2f\t%.2f\t%s", mc_print_seconds(seconds).text,
+                     mc_print_seconds(runs[i].price).text,
+                     runs[i].price > 0 ? seconds / runs[i].price : 1.0,
+                     bound > 0 ? seconds / bound : 1.0,
+                     mc_show_strategy(&runs[i].strategy, &given.call.mesh));
     }
     return mc_table_print(&table, 2, stdout);
 }
 
 static int print_phases(const run_t *run)
 {
-    static const char *const head[] = {"phase", "begins", "ends", "span"};
     mc_table_t table = mc_table("lrrr");
-    mc_table_add_row(&table, head);
+    mc_table_add(&table, "phase\tbegins\tends\tspan");
     for (int32_t i = 0; i < run->strategy.n_phases; i++) {
         const double first = (double)run->simulated.phase[i].first / 1e12,
                      last = (double)run->simulated.phase[i].last / 1e12;
         if (first > last)
             continue;
-        mc_table_add(&table, "%s", mc_show_phase(&run->strategy, &given.call.mesh, i));
-        mc_table_add_seconds(&table, first);
-        mc_table_add_seconds(&table, last);
-        mc_table_add_seconds(&table, last - first);
+        mc_table_add(&table, "%s\t%s\t%s\t%s", mc_show_phase(&run->strategy, &given.call.mesh, i),
+                     mc_print_seconds(first).text, mc_print_seconds(last).text,
+                     mc_print_seconds(last - first).text);
     }
     return mc_table_print(&table, 2, stdout);
 }
 
 static int print_links(const mc_simulated_t *s)
 {
-    static const char *const head[] = {"link", "busy", "load", "links alike"};
     mc_table_t table = mc_table("lrrr");
     if (s->n_busiest == 0)
         return MESHCOLL_OK;
     printf("\nthe busiest links between ports, and how much of the time they carry messages:\n\n");
-    mc_table_add_row(&table, head);
+    mc_table_add(&table, "link\tbusy\tload\tlinks alike");
     for (int32_t i = 0; i < s->n_busiest; i++) {
-        mc_table_add(&table, "%s", s->busiest[i].name);
-        mc_table_add_seconds(&table, (double)s->busiest[i].busy / 1e12);
-        mc_table_add(&table, "%.1f %%", 100.0 * (double)s->busiest[i].busy / (double)s->ps);
-        mc_table_add(&table, "%u", s->busiest[i].alike);
+        const double busy = (double)s->busiest[i].busy;
+        mc_table_add(&table, "%s\t%s\t%.1f %%\t%u", s->busiest[i].name,
+                     mc_print_seconds(busy / 1e12).text, 100.0 * busy / (double)s->ps,
+                     s->busiest[i].alike);
     }
     return mc_table_print(&table, 2, stdout);
 }
@@ -294,21 +290,21 @@ static void print_head(const char *title)
 
 static int print_text(const run_t *runs, uint32_t n, double bound)
 {
-    char title[128], number[MC_NUMBER_TEXT];
+    char title[128];
     const mc_simulated_t *const s = &runs->simulated;
     snprintf(title, sizeof title, "%s of %s", mc_moves[given.call.collective].name,
-             mc_print_bytes((double)given.call.bytes, number, sizeof number));
+             mc_print_bytes((double)given.call.bytes).text);
     print_head(title);
     int status = print_runs(runs, n, bound);
     printf("\nno strategy is faster than %s (lower bound, without the network)\n\n",
-           mc_print_seconds(bound, number, sizeof number));
+           mc_print_seconds(bound).text);
     if (n > 1)
         printf("%s\n", mc_show_strategy(&runs->strategy, &given.call.mesh));
     if (!status)
         status = print_phases(runs);
     if (!status)
         status = print_links(s);
-    printf("\n%s messages were simulated", mc_print_count(s->messages, number, sizeof number));
+    printf("\n%s messages were simulated", mc_print_count(s->messages).text);
     if (s->classes < given.call.mesh.size)
         printf(": the %d ranks are %d that differ, and the others do the same at the same time",
                given.call.mesh.size, s->classes);

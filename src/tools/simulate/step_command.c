@@ -134,41 +134,33 @@ static int add_rows(const mc_step_query_t *query, const char *name)
 
 static int print_rows(const mc_mesh_t *mesh)
 {
-    static const char *const head[] = {"buckets",    "each",    "step",    "exposed",
-                                       "one by one", "exposed", "strategy"};
-    char number[MC_NUMBER_TEXT];
     mc_table_t table = mc_table("rrrrrrl");
-    mc_table_add_row(&table, head);
+    mc_table_add(&table, "buckets\teach\tstep\texposed\tone by one\texposed\tstrategy");
     for (uint32_t i = 0; i < step.n; i++) {
         const row_t *const row = &step.row[i];
-        mc_table_add(&table, "%u", row->n);
-        mc_table_add(&table, "%s",
-                     row->given ? "as given"
-                                : mc_print_bytes(step.bytes / row->n, number, sizeof number));
-        mc_table_add_seconds(&table, row->together);
-        mc_table_add_seconds(&table, row->together - step.computed);
-        mc_table_add_seconds(&table, row->one_by_one);
-        mc_table_add_seconds(&table, row->one_by_one - step.computed);
-        mc_table_add(&table, "%s", mc_show_strategy(&row->strategy, mesh));
+        mc_table_add(&table, "%u\t%s\t%s\t%s\t%s\t%s\t%s", row->n,
+                     row->given ? "as given" : mc_print_bytes(step.bytes / row->n).text,
+                     mc_print_seconds(row->together).text,
+                     mc_print_seconds(row->together - step.computed).text,
+                     mc_print_seconds(row->one_by_one).text,
+                     mc_print_seconds(row->one_by_one - step.computed).text,
+                     mc_show_strategy(&row->strategy, mesh));
     }
     return mc_table_print(&table, 2, stdout);
 }
 
 static int print_buckets(const mc_mesh_t *mesh)
 {
-    static const char *const head[] = {"bucket", "bytes", "ready", "ends", "after"};
-    char number[MC_NUMBER_TEXT];
     mc_table_t table = mc_table("rrrrr");
     printf("\nthe buckets as given, %s\n\n",
            mc_show_strategy(&step.row[step.n - 1].strategy, mesh));
-    mc_table_add_row(&table, head);
+    mc_table_add(&table, "bucket\tbytes\tready\tends\tafter");
     for (uint32_t k = 0; k < step.given.n; k++) {
         const mc_bucket_t *const b = &step.given.bucket[k];
-        mc_table_add(&table, "%u", k);
-        mc_table_add(&table, "%s", mc_print_bytes(b->bytes, number, sizeof number));
-        mc_table_add_seconds(&table, (double)b->ready / 1e12);
-        mc_table_add_seconds(&table, (double)b->ended / 1e12);
-        mc_table_add_seconds(&table, (double)(b->ended - b->ready) / 1e12);
+        mc_table_add(&table, "%u\t%s\t%s\t%s\t%s", k, mc_print_bytes(b->bytes).text,
+                     mc_print_seconds((double)b->ready / 1e12).text,
+                     mc_print_seconds((double)b->ended / 1e12).text,
+                     mc_print_seconds((double)(b->ended - b->ready) / 1e12).text);
     }
     return mc_table_print(&table, 2, stdout);
 }
@@ -199,7 +191,7 @@ static int print_json(const mc_mesh_t *mesh, json_t *head)
 int mc_step_simulate(const mc_step_query_t *query)
 {
     const mc_mesh_t *const mesh = query->simulation.mesh;
-    char bytes[MC_NUMBER_TEXT], time[MC_NUMBER_TEXT], title[256];
+    char title[256];
     int status = read_file(query->path, &step.given);
     if (status)
         return status;
@@ -212,8 +204,7 @@ int mc_step_simulate(const mc_step_query_t *query)
     if (status || query->json)
         return status ? status : print_json(mesh, query->json_head(step.bytes));
     snprintf(title, sizeof title, "a training step: %s of gradients, computed in %s",
-             mc_print_bytes(step.bytes, bytes, sizeof bytes),
-             mc_print_seconds(step.computed, time, sizeof time));
+             mc_print_bytes(step.bytes).text, mc_print_seconds(step.computed).text);
     query->print_head(title);
     status = print_rows(mesh);
     return status ? status : print_buckets(mesh);

@@ -48,14 +48,6 @@ static bool any_bound(const mc_topo_t *t)
 
 /* Text ---------------------------------------------------------------------------------------------*/
 
-static void add_number(mc_table_t *table, int32_t number)
-{
-    if (number < 0)
-        mc_table_add(table, "-");
-    else
-        mc_table_add(table, "%d", number);
-}
-
 /* "0-7" where they follow each other, else "0 4 8 …" */
 static void add_ranks(mc_table_t *table, const mc_topo_t *t, int32_t first, int32_t n)
 {
@@ -77,13 +69,8 @@ static void add_head(mc_table_t *table, const mc_topo_t *t, int32_t dims, bool b
 {
     for (int32_t d = 0; d < dims; d++)
         mc_table_add(table, "%s", t->mesh.dim[d].name);
-    mc_table_add(table, dims < t->mesh.ndims ? "ranks" : "rank");
-    mc_table_add(table, t->rank ? "machine" : "");
-    if (!bound)
-        return;
-    mc_table_add(table, "socket");
-    mc_table_add(table, "NUMA node");
-    mc_table_add(table, "CPUs");
+    mc_table_add(table, "%s\t%s%s", dims < t->mesh.ndims ? "ranks" : "rank",
+                 t->rank ? "machine" : "", bound ? "\tsocket\tNUMA node\tCPUs" : "");
 }
 
 /* The ranks [first, first + n), which are one or a line of the innermost dimension. */
@@ -99,8 +86,8 @@ static void add_row(mc_table_t *table, const mc_topo_t *t, int32_t dims, int32_t
     mc_table_add(table, "%s", !its ? "" : mc_topo_one_machine(t, first, n) ? its->host : "several");
     if (!bound)
         return;
-    add_number(table, its->bound.package);
-    add_number(table, its->bound.node);
+    mc_table_add(table, its->bound.package < 0 ? "-" : "%d", its->bound.package);
+    mc_table_add(table, its->bound.node < 0 ? "-" : "%d", its->bound.node);
     mc_table_add(table, "%s", its->bound.cpus[0] ? its->bound.cpus : "all");
 }
 

@@ -127,15 +127,11 @@ static int32_t links_of(const mc_gpus_t *g, int32_t gpu)
 
 static int print_gpus(const mc_gpus_t *g)
 {
-    static const char *const head[] = {"GPU",       "name",    "PCI",
-                                       "NUMA node", "NVLinks", "nearest network card"};
     mc_table_t table = mc_table("rllrrl");
     int32_t assumed = 0;
-    mc_table_add_row(&table, head);
+    mc_table_add(&table, "GPU\tname\tPCI\tNUMA node\tNVLinks\tnearest network card");
     for (int32_t i = 0; i < g->n; i++) {
-        mc_table_add(&table, "%d", (int)i);
-        mc_table_add(&table, "%s", g->gpu[i].name);
-        mc_table_add(&table, "%s", g->gpu[i].pci);
+        mc_table_add(&table, "%d\t%s\t%s", (int)i, g->gpu[i].name, g->gpu[i].pci);
         mc_table_add(&table, g->gpu[i].node < 0 ? "-" : "%d", (int)g->gpu[i].node);
         mc_table_add(&table, g->has_nvml ? "%d%s" : "?", (int)links_of(g, i),
                      g->gpu[i].assumed ? " assumed" : "");

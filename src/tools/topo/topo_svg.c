@@ -147,7 +147,7 @@ static void draw_legend(const drawing_t *g)
 {
     const mc_topo_t *const t = g->topo;
     double y = TITLE + g->frames.level[0].h + 20;
-    char line[256], number[MC_NUMBER_TEXT], ports[MC_NUMBER_TEXT];
+    char line[256];
     for (int32_t d = 0; d < t->mesh.ndims; d++) {
         const mc_link_t *const link = &t->links.dim[d];
         if (t->mesh.dim[d].extent < 2)
@@ -157,12 +157,11 @@ static void draw_legend(const drawing_t *g)
                 "stroke-linecap=\"round\"/>\n",
                 MARGIN, y - 4, color[d]);
         mc_svg_text(g->out, MARGIN + 42, y, "class=\"n\"", 0, t->mesh.dim[d].name);
-        snprintf(line, sizeof line, "α %s a message",
-                 mc_print_seconds(link->alpha, number, sizeof number));
+        snprintf(line, sizeof line, "α %s a message", mc_print_seconds(link->alpha).text);
         mc_svg_text(g->out, MARGIN + 170, y, "class=\"l\"", 0, line);
         mc_number_print(line, sizeof line, "1/β %.4g GB/s", 1e-9 / link->beta);
         mc_svg_text(g->out, MARGIN + 350, y, "class=\"l\"", 0, line);
-        snprintf(line, sizeof line, "ports: %s", mc_ports_print(link->ports, ports));
+        snprintf(line, sizeof line, "ports: %s", mc_ports_print(link->ports).text);
         mc_svg_text(g->out, MARGIN + 500, y, "class=\"l\"", 0, line);
         y += LEGEND_ROW;
     }

@@ -219,7 +219,7 @@ static const char *text_of(const json_t *object, const char *key)
 /* A bar, what its step did for the pointer, and its segment where that has room. */
 static void draw_span(const page_t *g, const span_t *s)
 {
-    char text[64], class[16] = "y", bytes[MC_NUMBER_TEXT], at[MC_NUMBER_TEXT], took[MC_NUMBER_TEXT];
+    char text[64], class[16] = "y";
     const double x = x_of(g, s->from), width = fmax(1.2, x_of(g, s->to) - x);
     text[0] = '\0';
     if (s->dim >= 0) {
@@ -229,9 +229,8 @@ static void draw_span(const page_t *g, const span_t *s)
     fprintf(g->out,
             "<g><title>rank %d, step %.0f: %s%s, chunks %s, segment %d, %s, at %s for %s</title>",
             s->rank, number_of(s->args, "step"), s->name, text, text_of(s->args, "chunks"),
-            s->segment, mc_print_bytes(number_of(s->args, "bytes"), bytes, sizeof bytes),
-            mc_print_seconds(s->from, at, sizeof at),
-            mc_print_seconds(s->to - s->from, took, sizeof took));
+            s->segment, mc_print_bytes(number_of(s->args, "bytes")).text,
+            mc_print_seconds(s->from).text, mc_print_seconds(s->to - s->from).text);
     mc_svg_box(g->out, x, s->y, width, BAR, 1, "class=\"%s\" stroke-width=\".7\"", class);
     snprintf(text, sizeof text, "%d", s->segment);
     if (width > 5 + 5.5 * (double)strlen(text))
@@ -242,13 +241,12 @@ static void draw_span(const page_t *g, const span_t *s)
 
 static void draw_head(const page_t *g)
 {
-    char line[512], bytes[MC_NUMBER_TEXT], seconds[MC_NUMBER_TEXT];
+    char line[512];
     const char *const rate = text_of(g->about, "rate");
     mc_svg_text(g->out, MARGIN, 36, "class=\"t\"", WIDTH, text_of(g->about, "strategy"));
     snprintf(line, sizeof line, "%s of %s on %s%s%s: %s, %.10s", text_of(g->about, "collective"),
-             mc_print_bytes(number_of(g->about, "bytes"), bytes, sizeof bytes),
-             text_of(g->about, "mesh"), *rate ? ", network " : "", rate,
-             mc_print_seconds(number_of(g->about, "seconds"), seconds, sizeof seconds),
+             mc_print_bytes(number_of(g->about, "bytes")).text, text_of(g->about, "mesh"),
+             *rate ? ", network " : "", rate, mc_print_seconds(number_of(g->about, "seconds")).text,
              text_of(g->about, "date"));
     mc_svg_text(g->out, MARGIN, 60, "class=\"l\"", WIDTH, line);
 }

@@ -38,12 +38,11 @@ const char *mc_trace_headline(const mc_picture_t *p)
 
 const char *mc_trace_subline(const mc_picture_t *p, int32_t messages)
 {
-    char term[MC_TERM_TEXT];
     const mc_term_t sum = term_of(p, 0, p->strategy->n_phases);
     mc_text_t out = begin();
     mc_text_add(&out, "%d messages in %u time steps", messages, p->trace->n_states - 1);
     if (p->strategy->segments == 1)
-        mc_text_add(&out, ", %s in all", mc_show_term(&sum, term));
+        mc_text_add(&out, ", %s in all", mc_show_term(&sum).text);
     else
         mc_text_add(&out, "; n is a segment, one of %u", p->strategy->segments);
     return buffer;
@@ -78,25 +77,25 @@ const char *mc_trace_steps(const mc_picture_t *p, int32_t phase, uint32_t first,
 const char *mc_trace_terms(const mc_picture_t *p, int32_t phase)
 {
     const mc_term_t term = term_of(p, phase, phase + 1);
-    return mc_show_term(&term, buffer);
+    mc_text_t out = begin();
+    mc_text_add(&out, "%s", mc_show_term(&term).text);
+    return buffer;
 }
 
 /* "3/4 n bytes", "n bytes" */
 static void add_part(mc_text_t *out, mc_ratio_t part, const char *what)
 {
-    char number[MC_NUMBER_TEXT];
     if (part.num == part.den)
         mc_text_add(out, ", n bytes%s", what);
     else if (part.num != 0)
-        mc_text_add(out, ", %s n bytes%s", mc_show_ratio(part, number), what);
+        mc_text_add(out, ", %s n bytes%s", mc_show_ratio(part).text, what);
 }
 
 const char *mc_trace_cost(const mc_picture_t *p, int32_t phase)
 {
-    char number[MC_NUMBER_TEXT];
     const mc_term_t term = term_of(p, phase, phase + 1);
     mc_text_t out = begin();
-    mc_text_add(&out, "%s message%s in a row", mc_show_ratio(term.alpha, number),
+    mc_text_add(&out, "%s message%s in a row", mc_show_ratio(term.alpha).text,
                 term.alpha.num == term.alpha.den ? "" : "s");
     const bool all = mc_ratio_equal(term.beta, term.gamma);
     add_part(&out, term.beta, all ? " reduced" : "");

@@ -143,13 +143,13 @@ static double part_done(const mc_verify_job_t *job, const mc_verify_result_t *sh
 static void print_progress(const mc_verify_job_t *job, mc_verify_result_t *shared, double elapsed)
 {
     enum { WIDTH = 30 };
-    char bar[WIDTH + 1], count[MC_NUMBER_TEXT];
+    char bar[WIDTH + 1];
     const double part = part_done(job, shared);
     for (int i = 0; i < WIDTH; i++)
         bar[i] = i < part * WIDTH ? '#' : '.';
     bar[WIDTH] = '\0';
     fprintf(stderr, "\r[%s] %3.0f %%  %s worlds  %.0f s", bar, 100 * part,
-            mc_print_count(atomic_load(&shared->worlds), count, sizeof count), elapsed);
+            mc_print_count(atomic_load(&shared->worlds)).text, elapsed);
     if (part > 0.02)
         fprintf(stderr, ", about %.0f s to go ", elapsed / part - elapsed);
     fflush(stderr);

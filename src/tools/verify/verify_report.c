@@ -54,24 +54,18 @@ static void add_sum(sum_t *total, sum_t sum)
 
 static void add_counts(mc_table_t *table, const char *name, sum_t sum)
 {
-    char number[MC_NUMBER_TEXT], all[MC_NUMBER_TEXT];
-    mc_table_add(table, "%s", name);
-    if (sum.meshes < sum.all_meshes)
-        mc_table_add(table, "%s of %s", mc_print_count(sum.meshes, number, sizeof number),
-                     mc_print_count(sum.all_meshes, all, sizeof all));
-    else
-        mc_table_add(table, "%s", mc_print_count(sum.meshes, number, sizeof number));
-    mc_table_add(table, "%s", mc_print_count(sum.strategies, number, sizeof number));
-    mc_table_add(table, "%s", mc_print_count(sum.worlds, number, sizeof number));
-    mc_table_add(table, "%u", sum.most ? sum.most->in_flight : 0);
+    const bool all = sum.meshes == sum.all_meshes;
+    mc_table_add(table, "%s\t%s%s%s\t%s\t%s\t%u", name, mc_print_count(sum.meshes).text,
+                 all ? "" : " of ", all ? "" : mc_print_count(sum.all_meshes).text,
+                 mc_print_count(sum.strategies).text, mc_print_count(sum.worlds).text,
+                 sum.most ? sum.most->in_flight : 0);
 }
 
 static int print_sums(const report_t *r, sum_t *total)
 {
-    static const char *const head[] = {"collective", "meshes", "strategies", "worlds", "in flight"};
     mc_table_t table = mc_table("lrrrr");
     *total = (sum_t){0};
-    mc_table_add_row(&table, head);
+    mc_table_add(&table, "collective\tmeshes\tstrategies\tworlds\tin flight");
     for (int c = 0; c < MESHCOLL_COLLECTIVES; c++) {
         const sum_t sum = sum_of(r, c);
         add_sum(total, sum);
@@ -134,18 +128,18 @@ static void print_in_flight(sum_t total)
 static void print_closing(const report_t *r, sum_t total)
 {
     const mc_verify_result_t *const result = r->result;
-    char count[MC_NUMBER_TEXT], worlds[2 * MC_NUMBER_TEXT], time[MC_NUMBER_TEXT];
-    snprintf(worlds, sizeof worlds, "%s world%s", mc_print_count(total.worlds, count, sizeof count),
+    const mc_printed_t time = mc_print_seconds(result->elapsed);
+    char worlds[64];
+    snprintf(worlds, sizeof worlds, "%s world%s", mc_print_count(total.worlds).text,
              total.worlds == 1 ? "" : "s");
-    mc_print_seconds(result->elapsed, time, sizeof time);
     if (result->failed)
-        printf("\nnot verified: stopped at the first fault, after %s and %s\n", worlds, time);
+        printf("\nnot verified: stopped at the first fault, after %s and %s\n", worlds, time.text);
     else if (total.meshes < total.all_meshes)
         printf("\nout of time after %d s: %s verified, all right; the rest, mostly larger meshes, "
                "was not looked at\n",
                r->job->seconds, worlds);
     else
-        printf("\nverified: %s, all right, in %s\n", worlds, time);
+        printf("\nverified: %s, all right, in %s\n", worlds, time.text);
     if (!result->failed)
         print_in_flight(total);
 }

@@ -33,14 +33,12 @@ static void add_state(const mc_status_rank_t *r, mc_table_t *table)
 
 static int print_table(const mc_status_t *s, FILE *out)
 {
-    static const char *const head[] = {"rank", "process", "host", "place", "state"};
     mc_table_t table = mc_table("rrlll");
-    mc_table_add_row(&table, head);
+    mc_table_add(&table, "rank\tprocess\thost\tplace\tstate");
     for (int32_t r = 0; r < s->n; r++) {
         const mc_waits_t *const w = &s->rank[r].waits;
-        mc_table_add(&table, "%" PRId32, r);
-        mc_table_add(&table, "%" PRId32, w->pid);
-        mc_table_add(&table, "%.*s", MC_WAIT_HOST - 1, w->host);
+        mc_table_add(&table, "%" PRId32 "\t%" PRId32 "\t%.*s", r, w->pid, MC_WAIT_HOST - 1,
+                     w->host);
         if (w->place.name[0])
             mc_table_add(&table, "%.*s %" PRId32, MC_WAIT_PLACE - 1, w->place.name, w->place.at);
         else

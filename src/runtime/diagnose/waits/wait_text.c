@@ -4,13 +4,6 @@
 
 #include <inttypes.h>
 
-enum { NUMBER = 32 };
-
-static const char *bytes_of(uint64_t bytes, char number[NUMBER])
-{
-    return mc_print_bytes((double)bytes, number, NUMBER);
-}
-
 void mc_wait_print_rank(int32_t known_as, const mc_wait_place_t *place, mc_text_t *text)
 {
     mc_text_add(text, "rank %" PRId32, known_as);
@@ -32,10 +25,9 @@ static void print_peer(const mc_wait_t *w, mc_text_t *text)
 
 static void print_tagged(const mc_wait_t *w, mc_text_t *text)
 {
-    char number[NUMBER];
     const bool sends = w->kind == MC_WAIT_SEND;
     mc_text_add(text, "%s of %s%s %s ", sends ? "send" : "receive", sends ? "" : "at most ",
-                bytes_of(w->bytes, number), sends ? "to" : "from");
+                mc_print_bytes((double)w->bytes).text, sends ? "to" : "from");
     print_peer(w, text);
     if (w->tag >= 0)
         mc_text_add(text, ", tag %" PRId32, w->tag);
@@ -45,11 +37,10 @@ static void print_tagged(const mc_wait_t *w, mc_text_t *text)
 
 static void print_elements(const mc_wait_t *w, mc_text_t *text)
 {
-    char number[NUMBER];
     const char *const type = meshcoll_datatype_name((meshcoll_datatype_t)w->datatype);
     if (w->count > 0)
         mc_text_add(text, " of %" PRIu64 " %s, %s", w->count, type ? type : "elements",
-                    bytes_of(w->bytes, number));
+                    mc_print_bytes((double)w->bytes).text);
 }
 
 static void print_collective(const mc_wait_t *w, mc_text_t *text)
@@ -144,7 +135,6 @@ static const struct {
 
 static void print_awaited(const mc_wait_t *w, mc_text_t *text)
 {
-    char number[NUMBER];
     const bool known = w->awaits >= 0 && (size_t)w->awaits < MC_COUNT(awaited);
     if (!known)
         return;
@@ -152,7 +142,7 @@ static void print_awaited(const mc_wait_t *w, mc_text_t *text)
     if (!awaited[w->awaits].to)
         return;
     if (awaited[w->awaits].to[0])
-        mc_text_add(text, " %s %s", bytes_of(w->message, number), awaited[w->awaits].to);
+        mc_text_add(text, " %s %s", mc_print_bytes((double)w->message).text, awaited[w->awaits].to);
     mc_text_add(text, " ");
     print_peer(w, text);
 }
