@@ -14,7 +14,7 @@ static const meshcoll_args_t sum = {.collective = MESHCOLL_ALLREDUCE,
 static mc_fingerprint_t take(const meshcoll_args_t *a, uint32_t number)
 {
     static const meshcoll_t h = {.text = "gpu=9", .mesh = {.size = MANY}};
-    const mc_description_t asking = {.args = a, .number = number};
+    const mc_call_t asking = {.args = *a, .number.own = number};
     return mc_fingerprint_of(&h, &asking);
 }
 
@@ -73,7 +73,7 @@ Test(fingerprint, ranks_are_told_as_ranges)
 {
     mc_fingerprint_t all[MANY];
     const meshcoll_t h = {.text = "gpu=9"};
-    const mc_description_t barrier = {.number = 3, .is_barrier = true, .args = &sum};
+    const mc_call_t barrier = {.number.own = 3, .is_barrier = true, .args = sum};
     meshcoll_args_t bcast = sum;
     bcast.collective = MESHCOLL_BCAST;
     bcast.root = 2;

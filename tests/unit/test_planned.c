@@ -30,18 +30,17 @@ static mc_ranked_t taken(meshcoll_t *h, meshcoll_collective_t collective, size_t
 {
     static float in[1], out[1]; /* nothing runs */
     const bool has_blocks = mc_move_has_blocks(&mc_moves[collective]);
-    const meshcoll_args_t args = {.size = sizeof args,
-                                  .collective = collective,
-                                  .in = in,
-                                  .out = out,
-                                  .count = bytes / sizeof(float) /
-                                           (has_blocks ? (size_t)h->mesh.size : 1),
-                                  .datatype = MESHCOLL_FLOAT32,
-                                  .op = MESHCOLL_SUM};
-    mc_choice_entry_t entry = mc_cache_entry(h, &args, false);
-    cr_assert_eq(mc_cache_look(h, &args, &entry), MESHCOLL_OK, "%s", meshcoll_last_error());
-    cr_assert_eq(entry.key.bytes, bytes);
-    return entry.best;
+    mc_call_t call = {
+        .args = {.collective = collective,
+                 .in = in,
+                 .out = out,
+                 .count = bytes / sizeof(float) / (has_blocks ? (size_t)h->mesh.size : 1),
+                 .datatype = MESHCOLL_FLOAT32,
+                 .op = MESHCOLL_SUM}};
+    mc_cache_key(h, &call);
+    cr_assert_eq(mc_cache_look(h, &call), MESHCOLL_OK, "%s", meshcoll_last_error());
+    cr_assert_eq(call.key.bytes, bytes);
+    return call.best;
 }
 
 static mc_ranked_t planned(const char *mesh, const char *links, meshcoll_collective_t collective,

@@ -7,10 +7,9 @@
 
 /* Kernels ------------------------------------------------------------------------------------------- */
 
-int mc_gpu_call_run(meshcoll_t *h, const mc_call_args_t *asked, const mc_pointer_t *buffer);
+int mc_gpu_call_run(meshcoll_t *h, mc_call_t *call);
 /* A persistent request, without a plan for the host. */
-int mc_gpu_request(meshcoll_t *h, const mc_call_args_t *asked, const mc_pointer_t *buffer,
-                   meshcoll_request_t **request);
+int mc_gpu_request(meshcoll_t *h, mc_call_t *call, meshcoll_request_t **request);
 int mc_gpu_enqueue(meshcoll_t *h, const meshcoll_args_t *given, void *stream);
 int mc_gpu_enqueue_request(meshcoll_request_t *request, void *stream);
 
@@ -29,9 +28,8 @@ static inline bool mc_gpu_has_kernel(const meshcoll_args_t *a)
 }
 
 /* Runs a checked call to its end; or makes a persistent request for it. */
-int mc_staged_run(meshcoll_t *h, const mc_call_args_t *asked, const mc_pointer_t *buffer);
-int mc_staged_init(meshcoll_t *h, const mc_call_args_t *asked, const mc_pointer_t *buffer,
-                   meshcoll_request_t **request);
+int mc_staged_run(meshcoll_t *h, mc_call_t *call);
+int mc_staged_init(meshcoll_t *h, mc_call_t *call, meshcoll_request_t **request);
 /* For a call in a stream: ERR_UNSUPPORTED with a sentence. */
 int mc_staged_refuse(const meshcoll_args_t *args);
 

@@ -27,44 +27,36 @@ static int check_gpu(const meshcoll_t *h, const mc_pointer_t *buffer)
                    buffer->device, h->gpu->device);
 }
 
-static int find_program(meshcoll_t *h, const meshcoll_args_t *a, const mc_pointer_t *buffer,
-                        const mc_ranked_t *choice, const mc_forwarded_t *forwarded,
+static int find_program(meshcoll_t *h, const mc_call_t *call, const mc_forwarded_t *forwarded,
                         mc_gpu_program_t **program)
 {
     mc_gpu_visit_t visit;
-    int status = check_gpu(h, buffer);
+    int status = check_gpu(h, &call->buffer);
     if (status)
         return status;
     status = mc_gpu_visit(h->gpu->context, &visit);
     if (status)
         return status;
-    status = mc_gpu_program(h, a, choice, forwarded, program);
+    status = mc_gpu_program(h, &call->args, &call->best, forwarded, program);
     mc_gpu_leave(&visit);
     return status;
 }
 
 /* With MESHCOLL_CHECK all ranks compare the call, and wait for that. */
-static int compare(meshcoll_t *h, const mc_call_args_t *asked, const mc_ranked_t *choice)
+static int choose(meshcoll_t *h, mc_call_t *call)
 {
-    const meshcoll_args_t *const a = &asked->args;
+    const meshcoll_args_t *const a = &call->args;
     const mc_gpu_window_t *const w = h->gpu ? mc_gpu_window(h, a) : NULL;
     const bool in_place = a->collective == MESHCOLL_ALLTOALL && a->in == a->out;
-    const uint64_t at = w ? (uint64_t)((const char *)a->out - w->buffer) : 0;
-    const mc_description_t call = {.args = a,
-                                   .strategy = &choice->strategy,
-                                   .number = asked->number.own,
-                                   .on_device = true,
-                                   .window = w ? w->number + 1u : 0,
-                                   .window_at = w ? 2 * at + in_place : 0};
-    return h->hooks->compare_now(h, &call, asked->number.check);
-}
-
-static int choose(meshcoll_t *h, const mc_call_args_t *asked, mc_ranked_t *choice)
-{
-    const int status = mc_cache_choose(h, &asked->args, false, choice);
+    const int status = mc_cache_choose(h, call);
+    call->on_device = true;
     if (status)
-        return mc_call_refused(h, &(mc_refused_t){asked->number, false, true}, status);
-    return h->hooks->compare_now ? compare(h, asked, choice) : MESHCOLL_OK;
+        return mc_call_refused(h, call, status);
+    if (w) {
+        call->window = w->number + 1u;
+        call->window_at = 2 * (uint64_t)((const char *)a->out - w->buffer) + in_place;
+    }
+    return h->hooks->compare_now ? h->hooks->compare_now(h, call) : MESHCOLL_OK;
 }
 
 /* Do all ranks find the same? Then the call is refused, and the mesh goes on. */
@@ -77,53 +69,50 @@ static bool is_refusal(int status)
 /* Chooses the strategy of a checked call that has its numbers, and finds its program, for which the ranks may meet.
  * `waits`: it may wait for peers besides, for what an alltoallv must know of them. Where it fails on this rank alone,
  * the mesh fails. */
-static int prepare(meshcoll_t *h, const mc_call_args_t *asked, const mc_pointer_t *buffer,
-                   bool waits, mc_ranked_t *choice, mc_gpu_program_t **program)
+static int prepare(meshcoll_t *h, mc_call_t *call, bool waits, mc_gpu_program_t **program)
 {
     bool agreed;
     mc_forwarded_t *forwarded = NULL;
     int status = mc_lead_agree(h);
     if (!status)
-        status = choose(h, asked, choice);
+        status = choose(h, call);
     if (status)
         return status;
-    status = mc_gpu_open(h, buffer, asked->number.own, &agreed);
+    status = mc_gpu_open(h, &call->buffer, call->number.own, &agreed);
     if (status)
         return agreed ? status : mc_gpu_fail_alone(h, status);
-    if (waits && asked->args.in_counts)
-        status =
-            mc_counts_learn(h, &asked->args, &choice->strategy, asked->number.counts, &forwarded);
+    if (waits && call->args.in_counts)
+        status = mc_counts_learn(h, call, &forwarded);
     if (status == MESHCOLL_ERR_INVALID_ARG) /* another rank's counts are others */
         return mc_gpu_fail_alone(h, status);
     if (!status)
-        status = find_program(h, &asked->args, buffer, choice, forwarded, program);
+        status = find_program(h, call, forwarded, program);
     free(forwarded);
     if (is_refusal(status))
-        return mc_lead_refused(h, asked->number.own, false, status);
+        return mc_lead_refused(h, call->number.own, call->is_persistent, status);
     return status ? mc_gpu_fail_alone(h, status) : MESHCOLL_OK;
 }
 
 /* Counts it among the calls that the barriers of the lead compare. It counts no bytes: credits of its messages bound how
  * far it runs ahead. */
-static void count(meshcoll_t *h, const mc_call_args_t *asked, uint32_t digest)
+static void count(meshcoll_t *h, const mc_call_t *call, uint32_t digest)
 {
     if (!h->hooks->compare)
-        mc_lead_count_call(h, 0, asked->number.own, digest, NULL);
+        mc_lead_count_call(h, 0, call->number.own, digest, NULL);
 }
 
 /* Calls ------------------------------------------------------------------------------------------- */
 
-int mc_gpu_call_run(meshcoll_t *h, const mc_call_args_t *asked, const mc_pointer_t *buffer)
+int mc_gpu_call_run(meshcoll_t *h, mc_call_t *call)
 {
-    const meshcoll_args_t *const a = &asked->args;
+    const meshcoll_args_t *const a = &call->args;
     mc_gpu_program_t *program;
-    mc_ranked_t choice;
-    int status = prepare(h, asked, buffer, true, &choice, &program);
+    int status = prepare(h, call, true, &program);
     if (status)
         return status;
-    mc_gpu_place_t place = {.in = a->in, .out = a->out, .number = asked->number.own};
-    count(h, asked, program->asked.digest);
-    status = mc_gpu_record(h, a, &choice, program, &place.record);
+    mc_gpu_place_t place = {.in = a->in, .out = a->out, .number = call->number.own};
+    count(h, call, program->asked.digest);
+    status = mc_gpu_record(h, a, &call->best, program, &place.record);
     if (!status)
         status = mc_gpu_run(h, program, place);
     return status ? mc_gpu_fail_alone(h, status) : MESHCOLL_OK;
@@ -153,34 +142,32 @@ static int check_place(const meshcoll_t *h, const char *function)
 
 int mc_gpu_enqueue(meshcoll_t *h, const meshcoll_args_t *given, void *stream)
 {
-    mc_call_args_t asked = {.number = mc_take_numbers(h, false, mc_call_exchanges(given))};
-    const mc_refused_t refused = {asked.number, false, true};
-    mc_call_memory_t memory;
+    mc_call_t call = {.number = mc_take_numbers(h, false, mc_call_exchanges(given)), .waits = true};
+    const meshcoll_args_t *const a = &call.args;
     mc_gpu_program_t *program;
-    mc_ranked_t choice;
     int status = mc_failure_check(h);
     if (status)
         return status;
     status = check_place(h, "meshcoll_enqueue");
     if (!status)
-        status = mc_args_check(h, given, &asked.args);
-    if (!status && asked.args.count > 0)
-        status = mc_call_memory_need(h, &asked.args, &memory);
-    if (!status && asked.args.count > 0 && !mc_gpu_has_kernel(&asked.args))
-        status = mc_staged_refuse(&asked.args);
+        status = mc_args_check(h, given, &call.args);
+    if (!status && a->count > 0)
+        status = mc_call_memory_need(h, &call);
+    if (!status && a->count > 0 && !mc_gpu_has_kernel(a))
+        status = mc_staged_refuse(a);
     if (status)
-        return mc_call_refused(h, &refused, status);
-    if (asked.args.count == 0) {
-        count(h, &asked, mc_digest_of(h, &asked.args, false));
-        return h->hooks->compare_now ? choose(h, &asked, &choice) : MESHCOLL_OK;
+        return mc_call_refused(h, &call, status);
+    if (a->count == 0) {
+        count(h, &call, mc_digest_of(h, a, false));
+        return h->hooks->compare_now ? choose(h, &call) : MESHCOLL_OK;
     }
-    status = prepare(h, &asked, &memory.buffer, false, &choice, &program);
+    status = prepare(h, &call, false, &program);
     if (status)
         return status;
     mc_gpu_place_t place = {
-        .in = asked.args.in, .out = asked.args.out, .stream = stream, .number = asked.number.own};
-    count(h, &asked, program->asked.digest);
-    status = mc_gpu_record(h, &asked.args, &choice, program, &place.record);
+        .in = a->in, .out = a->out, .stream = stream, .number = call.number.own};
+    count(h, &call, program->asked.digest);
+    status = mc_gpu_record(h, a, &call.best, program, &place.record);
     return status ? mc_gpu_fail_alone(h, status) : launch(h, program, &place, false);
 }
 
@@ -190,7 +177,7 @@ int mc_gpu_enqueue(meshcoll_t *h, const meshcoll_args_t *given, void *stream)
 typedef struct {
     mc_persistent_t own; /* first */
     mc_gpu_program_t *program;
-    struct mc_call *record;
+    struct mc_record *record;
 } request_t;
 
 static int refuse_start(meshcoll_request_t *r)
@@ -213,21 +200,19 @@ static void release(meshcoll_request_t *r)
 static const mc_request_kind_t kind = {
     .bytes = sizeof(request_t), .is_run = true, .start = refuse_start, .release = release};
 
-int mc_gpu_request(meshcoll_t *h, const mc_call_args_t *asked, const mc_pointer_t *buffer,
-                   meshcoll_request_t **request)
+int mc_gpu_request(meshcoll_t *h, mc_call_t *call, meshcoll_request_t **request)
 {
-    const meshcoll_args_t *const a = &asked->args;
+    const meshcoll_args_t *const a = &call->args;
     mc_gpu_program_t *program;
-    mc_ranked_t choice;
     mc_run_t *run;
-    int status = prepare(h, asked, buffer, true, &choice, &program);
+    int status = prepare(h, call, true, &program);
     if (status)
         return status;
-    status = mc_run_make(h, &kind, a, &choice, &run);
+    status = mc_run_make(h, &kind, call, &run);
     if (status)
         return mc_gpu_fail_alone(h, status);
     request_t *const r = (request_t *)run;
-    status = mc_gpu_record(h, a, &choice, program, &r->record);
+    status = mc_gpu_record(h, a, &call->best, program, &r->record);
     if (status) {
         mc_request_drop(&run->head);
         return mc_gpu_fail_alone(h, status);
@@ -235,7 +220,6 @@ int mc_gpu_request(meshcoll_t *h, const mc_call_args_t *asked, const mc_pointer_
     program->held++;
     r->program = program;
     run->operands = (mc_operands_t){.in = a->in, .out = a->out};
-    run->head.number = asked->number.own;
     run->head.persistent = true;
     *request = &run->head;
     return MESHCOLL_OK;

@@ -6,17 +6,15 @@
 
 #include <stdlib.h>
 
-static int run(meshcoll_t *h, const mc_call_args_t *asked, const mc_pointer_t *buffer)
+static int run(meshcoll_t *h, mc_call_t *call)
 {
-    return mc_gpu_has_kernel(&asked->args) ? mc_gpu_call_run(h, asked, buffer)
-                                           : mc_staged_run(h, asked, buffer);
+    return mc_gpu_has_kernel(&call->args) ? mc_gpu_call_run(h, call) : mc_staged_run(h, call);
 }
 
-static int init(meshcoll_t *h, const mc_call_args_t *asked, const mc_pointer_t *buffer,
-                meshcoll_request_t **request)
+static int init(meshcoll_t *h, mc_call_t *call, meshcoll_request_t **request)
 {
-    return mc_gpu_has_kernel(&asked->args) ? mc_gpu_request(h, asked, buffer, request)
-                                           : mc_staged_init(h, asked, buffer, request);
+    return mc_gpu_has_kernel(&call->args) ? mc_gpu_request(h, call, request)
+                                          : mc_staged_init(h, call, request);
 }
 
 static bool is_captured(const meshcoll_t *h)

@@ -134,20 +134,19 @@ void mc_stages_free(mc_gpu_job_t *job)
     job->spare = NULL;
 }
 
-/* Takes memory of the host, and puts it into checked arguments in place of the GPU's, of which `buffer` is one. Not
- * collective. ERR_DEVICE, ERR_NO_MEMORY, ERR_INVALID_ARG. */
-static int take(meshcoll_t *h, const mc_pointer_t *buffer, meshcoll_args_t *args,
-                struct mc_stage **stage)
+/* Takes memory of the host, and puts it into a checked call in place of the GPU's. Not collective. ERR_DEVICE,
+ * ERR_NO_MEMORY, ERR_INVALID_ARG. */
+static int take(meshcoll_t *h, mc_call_t *call, struct mc_stage **stage)
 {
     mc_gpu_job_t *const job = mc_gpu_job(h->job);
-    meshcoll_args_t given = *args; /* with the root as the caller's number */
+    meshcoll_args_t given = call->args; /* with the root as the caller's number */
     mc_cu_context_t context;
     mc_gpu_visit_t visit;
-    given.root = mc_comm_rank_of(&h->order, args->root);
+    given.root = mc_comm_rank_of(&h->order, given.root);
     const mc_needs_t needs = mc_args_needs(h, &given);
     int status = job ? mc_cuda_check() : MESHCOLL_ERR_NO_MEMORY;
     if (!status)
-        status = mc_gpu_context(buffer, &context);
+        status = mc_gpu_context(&call->buffer, &context);
     if (!status)
         status = mc_gpu_visit(context, &visit);
     if (status)
@@ -155,8 +154,9 @@ static int take(meshcoll_t *h, const mc_pointer_t *buffer, meshcoll_args_t *args
     struct mc_stage *s = spare_of(job, context);
     status = s ? MESHCOLL_OK : open_stage(context, &s);
     if (!status)
-        status = place(s, &needs, args);
+        status = place(s, &needs, &call->args);
     mc_gpu_leave(&visit);
+    call->on_device = status;
     if (status && s)
         give_back(job, s);
     else if (!status)
@@ -195,29 +195,18 @@ static int copy_in(meshcoll_t *h, const struct mc_stage *s)
 
 /* Calls ------------------------------------------------------------------------------------------- */
 
-/* Peers learn it, as of any call that is refused. */
-static int refuse(meshcoll_t *h, const mc_call_args_t *asked, bool persistent, int status)
+int mc_staged_run(meshcoll_t *h, mc_call_t *call)
 {
-    return mc_call_refused(h, &(mc_refused_t){asked->number, persistent, !persistent}, status);
-}
-
-static int run_on_host(meshcoll_t *h, const mc_call_args_t *asked)
-{
-    meshcoll_request_t *r;
-    const int status = mc_call_start(h, asked, &r);
-    return status ? status : mc_request_complete(r);
-}
-
-int mc_staged_run(meshcoll_t *h, const mc_call_args_t *asked, const mc_pointer_t *buffer)
-{
-    mc_call_args_t on_host = *asked;
     struct mc_stage *stage;
-    on_host.given = NULL; /* or the same addresses would be taken for the host's next time */
-    int status = take(h, buffer, &on_host.args, &stage);
+    meshcoll_request_t *r;
+    call->given = NULL; /* or the same addresses would be taken for the host's next time */
+    int status = take(h, call, &stage);
     if (status)
-        return refuse(h, asked, false, status);
+        return mc_call_refused(h, call, status);
     status = copy_in(h, stage);
-    status = status ? refuse(h, asked, false, status) : run_on_host(h, &on_host);
+    status = status ? mc_call_refused(h, call, status) : mc_call_start(h, call, &r);
+    if (!status)
+        status = mc_request_complete(r);
     if (!status)
         status = copy(stage, false);
     give_back(h->job->gpu, stage);
@@ -258,15 +247,13 @@ static const mc_request_kind_t kind = {.bytes = sizeof(staged_t),
                                        .finish = finish,
                                        .release = release};
 
-int mc_staged_init(meshcoll_t *h, const mc_call_args_t *asked, const mc_pointer_t *buffer,
-                   meshcoll_request_t **request)
+int mc_staged_init(meshcoll_t *h, mc_call_t *call, meshcoll_request_t **request)
 {
-    mc_call_args_t on_host = *asked;
     struct mc_stage *stage;
-    int status = take(h, buffer, &on_host.args, &stage);
+    int status = take(h, call, &stage);
     if (status)
-        return refuse(h, asked, true, status);
-    status = mc_call_persist(h, &on_host, &kind, request);
+        return mc_call_refused(h, call, status);
+    status = mc_call_persist(h, call, &kind, request);
     if (status)
         free_stage(stage);
     else

@@ -9,8 +9,8 @@ typedef struct {
     const void *in;
     void *out;
     mc_cu_stream_t stream;
-    uint32_t number;        /* of the call's operation */
-    struct mc_call *record; /* of a mesh that records: the call's (times.h) */
+    uint32_t number;          /* of the call's operation */
+    struct mc_record *record; /* of a mesh that records: the call's (times.h) */
 } mc_gpu_place_t;
 
 /* Launches it behind the mesh's earlier calls. */

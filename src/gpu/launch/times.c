@@ -48,7 +48,7 @@ void mc_gpu_times_collect(const meshcoll_t *h)
 }
 
 int mc_gpu_record(meshcoll_t *h, const meshcoll_args_t *a, const mc_ranked_t *choice,
-                  const mc_gpu_program_t *p, struct mc_call **call)
+                  const mc_gpu_program_t *p, struct mc_record **call)
 {
     *call = NULL;
     if (!h->hooks->on_gpu)
@@ -73,7 +73,8 @@ static bool begin(mc_gpu_timed_t *t, mc_cu_stream_t stream)
     return t->begin && t->end && cuda->event_record(t->begin, stream) == 0;
 }
 
-mc_gpu_timed_t *mc_gpu_times_begin(const meshcoll_t *h, struct mc_call *call, mc_cu_stream_t stream)
+mc_gpu_timed_t *mc_gpu_times_begin(const meshcoll_t *h, struct mc_record *call,
+                                   mc_cu_stream_t stream)
 {
     mc_gpu_times_t *const times = h->gpu->times;
     collect(h);

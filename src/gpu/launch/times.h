@@ -12,7 +12,7 @@ enum { MC_GPU_TIMED = 64 };
 
 typedef struct {
     mc_cu_event_t begin, end; /* NULL: not made yet */
-    struct mc_call *call;
+    struct mc_record *call;
 } mc_gpu_timed_t;
 
 typedef struct mc_gpu_times {
@@ -22,11 +22,11 @@ typedef struct mc_gpu_times {
 
 /* The record of a call; NULL where the mesh records nothing, or too many. */
 int mc_gpu_record(meshcoll_t *h, const meshcoll_args_t *args, const mc_ranked_t *choice,
-                  const mc_gpu_program_t *program, struct mc_call **call);
+                  const mc_gpu_program_t *program, struct mc_record **call);
 
 /* Before and after a launch of a mesh that records; the context is current. begin returns NULL where
  * the launch is not timed, and counts it. */
-mc_gpu_timed_t *mc_gpu_times_begin(const meshcoll_t *h, struct mc_call *call,
+mc_gpu_timed_t *mc_gpu_times_begin(const meshcoll_t *h, struct mc_record *call,
                                    mc_cu_stream_t stream);
 void mc_gpu_times_end(const meshcoll_t *h, mc_gpu_timed_t *timed, mc_cu_stream_t stream);
 

@@ -41,9 +41,8 @@ int mc_gpu_meeting_widen(mc_gpu_meeting_t *m, size_t more)
 static int gather(mc_gpu_meeting_t *m)
 {
     mc_run_t *r;
-    int status =
-        mc_check_gather(m->mesh, &(mc_gathered_t){m->own, m->all, m->stride, "a meeting of GPUs"},
-                        (mc_own_call_t){.number = m->number, .kind = &mc_call_kind}, &r);
+    const mc_gathered_t what = {m->own, m->all, m->stride, "a meeting of GPUs", m->number};
+    int status = mc_check_gather(m->mesh, &what, &mc_call_kind, NULL, &r);
     if (status)
         return status;
     status = mc_request_start(&r->head);

@@ -207,14 +207,14 @@ void mc_adapt_recall(const meshcoll_t *h, const mc_choice_key_t *key, mc_ranked_
         mc_strategy_seconds(&known->strategy, &h->mesh, &h->links, key->root, (double)key->bytes);
 }
 
-static mc_lesson_t *add(const meshcoll_t *h, const mc_choice_key_t *key, const mc_ranked_t *planned,
-                        int *status)
+/* call->best: the planner's. */
+static mc_lesson_t *add(const meshcoll_t *h, const mc_call_t *call, int *status)
 {
     mc_adapt_t *const t = h->calls.adapt;
-    const mc_known_t *const known = mc_known_find(&t->known, key);
-    mc_ranked_t first = *planned;
-    mc_adapt_recall(h, key, &first);
-    return mc_lessons_add(&t->lessons, key, &first, known ? known->ns : 0, status);
+    const mc_known_t *const known = mc_known_find(&t->known, &call->key);
+    mc_ranked_t first = call->best;
+    mc_adapt_recall(h, &call->key, &first);
+    return mc_lessons_add(&t->lessons, &call->key, &first, known ? known->ns : 0, status);
 }
 
 /* One call more that finds no room. */
@@ -227,16 +227,16 @@ static void count_other(meshcoll_t *h)
     mc_cache_unbind(h, NULL);
 }
 
-/* Of a call that is not deferred, or is no more. e->best: the planner's, at least where the key has no lesson. */
-static int choose(meshcoll_t *h, mc_lesson_t *lesson, mc_choice_entry_t *e, bool *timed)
+/* Of a call that is not deferred, or is no more. call->best: the planner's, at least where the key has no lesson. */
+static int choose(meshcoll_t *h, mc_lesson_t *lesson, mc_call_t *call)
 {
     mc_adapt_t *const t = h->calls.adapt;
     mc_learn_turn_t turn = {0};
     int status = MESHCOLL_OK;
-    *timed = false;
     if (!lesson)
-        lesson = add(h, &e->key, &e->best, &status);
-    e->left = lesson ? &lesson->left : &t->lessons.others;
+        lesson = add(h, call, &status);
+    call->left = lesson ? &lesson->left : &t->lessons.others;
+    call->is_chosen = true;
     if (!status && !lesson)
         count_other(h);
     if (!lesson)
@@ -251,38 +251,32 @@ static int choose(meshcoll_t *h, mc_lesson_t *lesson, mc_choice_entry_t *e, bool
     if (turn.candidate != lesson->candidate)
         mc_cache_unbind(h, &lesson->left);
     lesson->candidate = turn.candidate;
-    e->best = lesson->learner.candidate[turn.candidate];
-    e->candidate = turn.candidate;
-    e->key.learned = true;
-    *timed = turn.timed;
+    call->best = lesson->learner.candidate[turn.candidate];
+    call->candidate = turn.candidate;
+    call->key.learned = true;
+    call->is_timed = turn.timed;
     return MESHCOLL_OK;
 }
 
-int mc_adapt_choose(meshcoll_t *h, const mc_call_args_t *asked, mc_choice_entry_t *e,
-                    mc_adapted_t *adapted)
+int mc_adapt_choose(meshcoll_t *h, mc_call_t *call)
 {
-    const meshcoll_args_t *const a = &asked->args;
     mc_adapt_t *const t = h->calls.adapt;
-    bool timed = false;
     int status = MESHCOLL_OK;
-    *adapted = MC_ADAPT_CHOSEN;
-    e->left = &h->calls.unlearned;
-    if (!learns(h, &e->key))
-        return mc_cache_look(h, a, e);
-    mc_lesson_t *lesson = mc_lessons_find(&t->lessons, &e->key);
+    mc_cache_key(h, call);
+    call->left = &h->calls.unlearned;
+    if (!learns(h, &call->key))
+        return mc_cache_look(h, call);
+    mc_lesson_t *lesson = mc_lessons_find(&t->lessons, &call->key);
     if (t->deferred.first || !is_ready(lesson)) {
-        *adapted = MC_ADAPT_DEFERRED;
-        if (asked->is_nonblocking)
+        call->is_deferred = !call->waits;
+        if (call->is_deferred)
             return MESHCOLL_OK;
-        status = await(h, &e->key);
-        lesson = mc_lessons_find(&t->lessons, &e->key); /* it may be gone, or have come */
+        status = await(h, &call->key);
+        lesson = mc_lessons_find(&t->lessons, &call->key); /* it may be gone, or have come */
     }
     if (!status && !lesson)
-        status = mc_cache_look(h, a, e);
-    if (!status)
-        status = choose(h, lesson, e, &timed);
-    *adapted = timed ? MC_ADAPT_TIMED : MC_ADAPT_CHOSEN;
-    return status;
+        status = mc_cache_look(h, call);
+    return status ? status : choose(h, lesson, call);
 }
 
 /* Times ----------------------------------------------------------------------------------------------- */
@@ -373,13 +367,12 @@ mc_cached_t *mc_adapt_bound(meshcoll_t *h, mc_cached_t *c, bool blocks)
 /* Deferred calls -------------------------------------------------------------------------------------- */
 
 typedef struct {
-    mc_run_t run; /* first */
-    mc_call_args_t asked;
-    mc_choice_entry_t planned; /* when it was made: what is forced may change until it runs */
-    uint32_t needed;           /* of the lead: what must be reached before it runs */
-    char *known_text;          /* of its strategy, as the caller may have it */
-    size_t *tables; /* its counts and displs, which the caller may change; NULL: it has none */
-    bool has_op;    /* the user's operation is its own, as the caller may free that */
+    mc_run_t run;     /* first */
+    mc_call_t call;   /* planned as when it was made: what is forced may change until it runs */
+    uint32_t needed;  /* of the lead: what must be reached before it runs */
+    char *known_text; /* of its strategy, as the caller may have it */
+    size_t *tables;   /* its counts and displs, which the caller may change; NULL: it has none */
+    bool has_op;      /* the user's operation is its own, as the caller may free that */
     mc_list_node_t node;
 } deferred_t;
 
@@ -395,7 +388,7 @@ static void release_deferred(meshcoll_request_t *r)
     free(d->known_text);
     free(d->tables);
     if (d->has_op)
-        (void)meshcoll_op_free(d->asked.args.op);
+        (void)meshcoll_op_free(d->call.args.op);
     mc_run_destroy(r);
 }
 
@@ -408,7 +401,7 @@ static void copy_table(const size_t **table, size_t *to, int32_t n)
 /* What the caller may take back when its call has returned. */
 static int take_over(const meshcoll_t *h, deferred_t *d)
 {
-    meshcoll_args_t *const a = &d->asked.args;
+    meshcoll_args_t *const a = &d->call.args;
     const int32_t n = h->mesh.size;
     mc_user_op_t user;
     if (a->counts || a->displs) {
@@ -428,26 +421,25 @@ static int take_over(const meshcoll_t *h, deferred_t *d)
 static const mc_request_kind_t deferred_kind = {
     .bytes = sizeof(deferred_t), MC_RUN, .release = release_deferred};
 
-int mc_adapt_defer(meshcoll_t *h, const mc_call_args_t *asked, const mc_choice_entry_t *e,
-                   mc_run_t **run)
+int mc_adapt_defer(meshcoll_t *h, const mc_call_t *call, mc_run_t **run)
 {
-    mc_choice_entry_t planned = *e;
-    const mc_lesson_t *const lesson = mc_lessons_find(&h->calls.adapt->lessons, &planned.key);
+    const mc_lesson_t *const lesson = mc_lessons_find(&h->calls.adapt->lessons, &call->key);
+    mc_call_t planned = *call;
     mc_run_t *r;
     int status = MESHCOLL_OK;
-    if (lesson && !mc_known_find(&h->calls.adapt->known, &planned.key))
+    if (lesson && !mc_known_find(&h->calls.adapt->known, &call->key))
         planned.best = lesson->learner.candidate[0];
     else
-        status = mc_cache_look(h, &asked->args, &planned);
-    const mc_ranked_t *const shown =
-        lesson ? &lesson->learner.candidate[lesson->learner.best] : &planned.best;
+        status = mc_cache_look(h, &planned);
+    mc_call_t shown = planned;
+    if (lesson)
+        shown.best = lesson->learner.candidate[lesson->learner.best];
     if (!status)
-        status = mc_run_make(h, &deferred_kind, &asked->args, shown, &r);
+        status = mc_run_make(h, &deferred_kind, &shown, &r);
     if (status)
         return status;
     deferred_t *const d = (deferred_t *)r;
-    d->asked = *asked;
-    d->planned = planned;
+    d->call = planned;
     status = take_over(h, d);
     if (status) {
         release_deferred(&r->head);
@@ -455,45 +447,34 @@ int mc_adapt_defer(meshcoll_t *h, const mc_call_args_t *asked, const mc_choice_e
     }
     r->workspace = &r->own;
     r->head.taken = true;
-    r->head.number = asked->number.own;
-    mc_run_sign(r, mc_digest_of(h, &asked->args, asked->is_barrier), 0);
+    mc_run_sign(r, mc_digest_of(h, &call->args, call->is_barrier), 0);
     mc_executor_hold(&r->executor);
     if (!h->calls.adapt->deferred.first) /* those behind the first bind none */
         mc_cache_unbind(h, NULL);
     mc_list_append(&h->calls.adapt->deferred, &d->node);
-    mc_lead_call(h, mc_lead_bytes(h, &asked->args), r);
+    mc_lead_call(h, mc_lead_bytes(h, &call->args), r);
     d->needed = h->leads.calls.needed;
     *run = r;
     return MESHCOLL_OK;
 }
 
 /* Plans it as it was chosen, and lets it go. */
-static int let_go(meshcoll_t *h, deferred_t *d, const mc_choice_entry_t *e)
+static int let_go(meshcoll_t *h, deferred_t *d)
 {
-    const meshcoll_args_t *const a = &d->asked.args;
-    const mc_description_t call = {.args = a,
-                                   .strategy = &e->best.strategy,
-                                   .number = d->asked.number.own,
-                                   .is_barrier = d->asked.is_barrier};
     mc_run_t *const r = &d->run;
-    mc_operands_t operands = mc_operands_of(a);
     const uint32_t digest = r->executor.digest;
     d->known_text = r->text;
     r->text = NULL;
-    h->calls.making = &call;
-    int status = mc_run_choose(r, &e->best);
+    int status = mc_run_choose(r, &d->call.best);
     if (!status)
-        status = mc_run_plan(r, a);
-    h->calls.making = NULL;
+        status = mc_run_plan(r, &d->call);
     if (status)
         return status;
-    mc_run_sign(r, digest, e->candidate);
+    mc_run_sign(r, digest, d->call.candidate);
     mc_executor_await(&r->executor, &h->leads.calls.synced, d->needed, &h->leads.calls.waiting);
     status = mc_executor_start(&r->executor, r->head.number);
     if (status >= 0)
-        status = mc_args_own_counts(h, a, &operands);
-    if (!status)
-        status = mc_run_bind(r, &operands);
+        status = mc_cache_bind(r, &d->call.args, NULL);
     if (!status)
         mc_executor_wake(&r->executor);
     return status;
@@ -501,11 +482,9 @@ static int let_go(meshcoll_t *h, deferred_t *d, const mc_choice_entry_t *e)
 
 static int serve(meshcoll_t *h, deferred_t *d, mc_lesson_t *lesson)
 {
-    mc_choice_entry_t e = d->planned;
-    bool timed;
     mc_list_remove(&d->node);
-    const int status = choose(h, lesson, &e, &timed);
-    return status ? status : let_go(h, d, &e);
+    const int status = choose(h, lesson, &d->call);
+    return status ? status : let_go(h, d);
 }
 
 /* Those that need not wait any more, in their order. A failure ends the mesh. */
@@ -517,7 +496,7 @@ static void serve_deferred(meshcoll_t *h)
         return;
     t->serves_deferred = true;
     for (deferred_t *d; !status && (d = deferred_of(t->deferred.first));) {
-        mc_lesson_t *const lesson = mc_lessons_find(&t->lessons, &d->planned.key);
+        mc_lesson_t *const lesson = mc_lessons_find(&t->lessons, &d->call.key);
         if (!is_ready(lesson))
             break;
         status = serve(h, d, lesson);

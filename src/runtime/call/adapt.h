@@ -57,17 +57,13 @@ int mc_adapt_load(meshcoll_t *h, const char *text);
  * where there is none. */
 void mc_adapt_recall(const meshcoll_t *h, const mc_choice_key_t *key, mc_ranked_t *choice);
 
-/* DEFERRED: by mc_adapt_defer, as it must not wait. TIMED: by mc_adapt_time. */
-typedef enum { MC_ADAPT_CHOSEN, MC_ADAPT_TIMED, MC_ADAPT_DEFERRED } mc_adapted_t;
-/* Chooses for a call that has its number and no request yet. `e` has its key. */
-int mc_adapt_choose(meshcoll_t *h, const mc_call_args_t *asked, mc_choice_entry_t *e,
-                    mc_adapted_t *adapted);
+/* Chooses for a call that has its number and no request yet. One that is timed is to be passed to mc_adapt_time, and one
+ * that is deferred to mc_adapt_defer. */
+int mc_adapt_choose(meshcoll_t *h, mc_call_t *call);
 /* The call that is served by c, and about to start, is timed. */
 void mc_adapt_time(mc_cached_t *c, bool blocks);
-/* Makes a request that plans, and starts, when it is known how. It is held as one whose calls are compared. `e` as
- * mc_adapt_choose leaves it. */
-int mc_adapt_defer(meshcoll_t *h, const mc_call_args_t *asked, const mc_choice_entry_t *e,
-                   mc_run_t **run);
+/* Makes a request that plans, and starts, when it is known how. It is held as one whose calls are compared. */
+int mc_adapt_defer(meshcoll_t *h, const mc_call_t *call, mc_run_t **run);
 /* One that is bound to c has counted to 0. Returns c, timed, if it stays so; NULL: it chooses anew. */
 mc_cached_t *mc_adapt_bound(meshcoll_t *h, mc_cached_t *c, bool blocks);
 /* What was learned: for each key with candidates a line, and one for each of them. */

@@ -63,11 +63,6 @@ const mc_request_kind_t mc_call_kind = {MC_CACHED_RUN};
 
 /* The circles of buckets, and what is in the cache ----------------------------------------------- */
 
-static uint32_t bucket_of(const meshcoll_t *h, const meshcoll_args_t *a)
-{
-    return mc_cache_bucket(a->collective, mc_comm_rank_of(&h->order, a->root), a->count);
-}
-
 /* Behind the one that was made last, so that many that are made one after the other lie in the order of the calls; else
  * as the last that is looked at. */
 static void enter_bucket(meshcoll_t *h, mc_cached_t *c, uint32_t bucket)
@@ -169,8 +164,9 @@ static mc_choice_key_t key_of_star(const meshcoll_args_t *a)
                              .strategy = a->strategy ? a->strategy : "flat-star"};
 }
 
-static mc_choice_key_t key_of(const meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier)
+static mc_choice_key_t key_of(const meshcoll_t *h, const mc_call_t *call)
 {
+    const meshcoll_args_t *const a = &call->args;
     if (a->in_counts)
         return key_of_exchange(h, a);
     if (a->counts_at_root)
@@ -185,7 +181,7 @@ static mc_choice_key_t key_of(const meshcoll_t *h, const meshcoll_args_t *a, boo
                              .bytes = a->count * meshcoll_datatype_size(a->datatype) *
                                       (has_blocks ? (uint64_t)h->mesh.size : 1),
                              .strategy = a->strategy,
-                             .unforced = is_barrier,
+                             .unforced = call->is_barrier,
                              .in_order = in_order,
                              .one_line = one_line,
                              .ordered = h->calls.adapt && h->calls.ordered && !aligned &&
@@ -193,6 +189,14 @@ static mc_choice_key_t key_of(const meshcoll_t *h, const meshcoll_args_t *a, boo
                                         !mc_op_associates(a->op, a->datatype),
                              .pacing = mc_handle_pacing(h),
                              .aligned = aligned};
+}
+
+void mc_cache_key(const meshcoll_t *h, mc_call_t *call)
+{
+    const meshcoll_args_t *const a = &call->args;
+    call->key = key_of(h, call);
+    call->bucket = mc_cache_bucket(a->collective, mc_comm_rank_of(&h->order, a->root), a->count);
+    call->by_comm = mc_plans_by_comm(h, a);
 }
 
 /* Does the root exchange each block with its rank, through no other? */
@@ -220,60 +224,49 @@ static void tell(const meshcoll_t *h, const mc_choice_key_t *key, const mc_ranke
            h->text, strategy, mc_print_seconds(chosen->seconds).text);
 }
 
-static int choose(const meshcoll_t *h, const meshcoll_args_t *a, const mc_choice_key_t *key,
-                  mc_ranked_t *best)
-{
-    mc_ranked_t chosen;
-    int status = mc_choose(&h->choice, &h->mesh, &h->links, key, &chosen);
-    if (!status && a->counts_at_root)
-        status = check_star(h, &chosen.strategy);
-    if (!status)
-        *best = chosen;
-    if (!status && mc_log_has(MC_LOG_DEBUG) && mc_comm_rank_of(&h->order, h->rank) == 0)
-        tell(h, key, &chosen);
-    return status;
-}
-
 /* What is not the planner's choice is not the same for all requests of the key. */
-static bool is_of(const mc_cached_t *c, const mc_choice_entry_t *e)
+static bool is_of(const mc_cached_t *c, const mc_call_t *call)
 {
-    const bool own = e->key.strategy || e->key.learned;
-    return mc_choice_key_same(&c->key, &e->key) && !c->key.strategy == !e->key.strategy &&
-           c->key.learned == e->key.learned &&
-           (!own || mc_strategy_equal(&c->run.choice.strategy, &e->best.strategy));
-}
-
-mc_choice_entry_t mc_cache_entry(const meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier)
-{
-    return (mc_choice_entry_t){.key = key_of(h, a, is_barrier),
-                               .bucket = bucket_of(h, a),
-                               .root = a->root,
-                               .by_comm = mc_plans_by_comm(h, a)};
+    const mc_choice_key_t *const key = &call->key;
+    return mc_choice_key_same(&c->key, key) && !c->key.strategy == !key->strategy &&
+           c->key.learned == key->learned &&
+           ((!key->strategy && !key->learned) ||
+            mc_strategy_equal(&c->run.choice.strategy, &call->best.strategy));
 }
 
 /* Takes the choice of a request of the same key, whatever it does at present. */
-int mc_cache_look(meshcoll_t *h, const meshcoll_args_t *a, mc_choice_entry_t *e)
+int mc_cache_look(meshcoll_t *h, mc_call_t *call)
 {
-    const mc_cached_t *const first = h->cache.bucket[e->bucket], *c = first;
-    if (e->key.strategy)
-        return choose(h, a, &e->key, &e->best);
-    for (int looks = 0; c && !is_of(c, e); looks++)
+    const mc_cached_t *const first = call->key.strategy ? NULL : h->cache.bucket[call->bucket];
+    const mc_cached_t *c = first;
+    mc_ranked_t chosen;
+    int status = MESHCOLL_OK;
+    for (int looks = 0; c && !is_of(c, call); looks++)
         c = c->next == first || looks == MC_CACHE_LOOKS ? NULL : c->next;
-    e->is_cached = c;
-    if (!c)
-        return choose(h, a, &e->key, &e->best);
-    e->best = c->run.choice;
+    if (c)
+        chosen = c->run.choice;
+    else
+        status = mc_choose(&h->choice, &h->mesh, &h->links, &call->key, &chosen);
+    if (!status && call->args.counts_at_root)
+        status = check_star(h, &chosen.strategy);
+    if (status)
+        return status;
+    call->best = chosen;
+    call->is_known = c;
+    call->is_chosen = true;
+    if (!c && mc_log_has(MC_LOG_DEBUG) && mc_comm_rank_of(&h->order, h->rank) == 0)
+        tell(h, &call->key, &chosen);
     return MESHCOLL_OK;
 }
 
 /* Finds a request of the key that serves no call: the one used last of those that no call finds bound, else the one
  * used first, or none if the call will find it bound and there is room. The next search begins with it. */
-static mc_cached_t *find_free(meshcoll_t *h, const mc_choice_entry_t *e, bool again)
+static mc_cached_t *find_free(meshcoll_t *h, const mc_call_t *call, bool again)
 {
-    mc_cached_t **const first = &h->cache.bucket[e->bucket];
+    mc_cached_t **const first = &h->cache.bucket[call->bucket];
     mc_cached_t *c = *first, *once = NULL, *oldest = NULL;
     for (int looks = 0; c && looks < MC_CACHE_LOOKS; looks++) {
-        if (!c->run.head.taken && is_of(c, e)) {
+        if (!c->run.head.taken && is_of(c, call)) {
             if (c->kind == MC_KIND_ONCE && (!once || c->used > once->used))
                 once = c;
             if (!oldest || c->used < oldest->used)
@@ -291,7 +284,7 @@ static mc_cached_t *find_free(meshcoll_t *h, const mc_choice_entry_t *e, bool ag
 
 /* Finds a request of another key with the same plan, which no call finds bound, or where there is no room the one
  * used first. It serves the key from now on. */
-static mc_cached_t *find_like(meshcoll_t *h, const mc_choice_entry_t *e)
+static mc_cached_t *find_like(meshcoll_t *h, const mc_call_t *call)
 {
     const bool room = has_room(&h->cache);
     mc_cached_t *found = NULL;
@@ -299,57 +292,54 @@ static mc_cached_t *find_like(meshcoll_t *h, const mc_choice_entry_t *e)
     for (int looks = 0; n && looks < MC_CACHED_REQUESTS; looks++, n = n->before) {
         mc_cached_t *const c = mc_cached_of(n);
         const mc_run_t *const r = &c->run;
-        if (r->head.taken || !r->plan || (room && c->kind != MC_KIND_ONCE) ||
-            (found && c->used > found->used) || r->root != e->root || r->by_comm != e->by_comm ||
-            !mc_strategy_equal(&r->choice.strategy, &e->best.strategy))
-            continue;
-        found = c;
+        const bool is_free = !r->head.taken && r->plan && (!room || c->kind == MC_KIND_ONCE);
+        if (is_free && !(found && c->used > found->used) && r->root == call->args.root &&
+            r->by_comm == call->by_comm &&
+            mc_strategy_equal(&r->choice.strategy, &call->best.strategy))
+            found = c;
     }
     if (!found)
         return NULL;
     leave_bucket(h, found);
-    enter_bucket(h, found, e->bucket);
-    found->key = e->key;
-    found->run.choice = e->best;
+    enter_bucket(h, found, call->bucket);
+    found->key = call->key;
+    found->run.choice = call->best;
     return found;
 }
 
 /* Serving ----------------------------------------------------------------------------------------- */
 
 /* A request that has the choice only, in the cache if there is room. */
-static int make(meshcoll_t *h, const meshcoll_args_t *a, const mc_choice_entry_t *e,
-                mc_cached_t **request)
+static int make(meshcoll_t *h, const mc_call_t *call, mc_cached_t **request)
 {
     mc_run_t *r;
-    const int status = mc_run_make(h, &mc_call_kind, a, &e->best, &r);
+    const int status = mc_run_make(h, &mc_call_kind, call, &r);
     if (status)
         return status;
     mc_cached_t *const c = (mc_cached_t *)r;
     c->kind = MC_KIND_ONCE;
-    c->key = e->key;
-    add(h, c, e->bucket);
+    c->key = call->key;
+    add(h, c, call->bucket);
     *request = c;
     return MESHCOLL_OK;
 }
 
-int mc_cache_choose(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier, mc_ranked_t *choice)
+int mc_cache_choose(meshcoll_t *h, mc_call_t *call)
 {
     mc_cached_t *c;
-    mc_choice_entry_t e = mc_cache_entry(h, a, is_barrier);
-    int status = mc_cache_look(h, a, &e);
-    if (!status && !e.is_cached && !e.key.strategy) {
-        status = make(h, a, &e, &c);
+    mc_cache_key(h, call);
+    int status = mc_cache_look(h, call);
+    if (!status && !call->is_known && !call->key.strategy) {
+        status = make(h, call, &c);
         if (!status && !c->node.in)
             mc_run_destroy(&c->run.head);
     }
-    if (!status)
-        *choice = e.best;
     return status;
 }
 
-static int plan(meshcoll_t *h, mc_cached_t *c, const meshcoll_args_t *a)
+static int plan(meshcoll_t *h, mc_cached_t *c, const mc_call_t *call)
 {
-    const int status = mc_run_plan(&c->run, a);
+    const int status = mc_run_plan(&c->run, call);
     if (status && c->node.in)
         uncache(h, c);
     else if (status)
@@ -367,46 +357,48 @@ static void revive(mc_run_t *r)
     r->executor.state = MC_NEW;
 }
 
-int mc_cache_serve(meshcoll_t *h, const meshcoll_args_t *a, const mc_choice_entry_t *e, bool again,
-                   uint32_t number, mc_cached_t **request)
+int mc_cache_serve(meshcoll_t *h, const mc_call_t *call, bool again, mc_cached_t **request)
 {
-    mc_cached_t *c = find_free(h, e, again);
+    mc_cached_t *c = find_free(h, call, again);
     int status = MESHCOLL_OK;
     if (!c)
-        c = find_like(h, e);
+        c = find_like(h, call);
     if (!c)
-        status = make(h, a, e, &c);
-    if (!status && !c->run.plan && a->count > 0)
-        status = plan(h, c, a);
+        status = make(h, call, &c);
+    if (!status && !c->run.plan && call->args.count > 0)
+        status = plan(h, c, call);
     if (status)
         return status;
     if (c->run.head.why)
         revive(&c->run);
-    mc_cache_take(h, c, number);
+    c->kind = MC_KIND_ONCE;
+    mc_cache_take(h, c, call->number.own);
     *request = c;
     return MESHCOLL_OK;
 }
 
-int mc_cache_prepare(meshcoll_t *h, const mc_own_call_t *call, mc_run_t **run)
+int mc_cache_prepare(meshcoll_t *h, mc_call_t *call, const mc_request_kind_t *kind, void *task,
+                     mc_run_t **run)
 {
-    const meshcoll_args_t *const a = call->args;
-    mc_choice_entry_t e = mc_cache_entry(h, a, false);
+    const meshcoll_args_t *const a = &call->args;
     mc_cached_t *c;
-    e.best.strategy = *call->strategy;
-    e.best.seconds =
-        mc_strategy_seconds(call->strategy, &h->mesh, &h->links, a->root, (double)e.key.bytes);
-    int status = mc_cache_serve(h, a, &e, false, call->number, &c);
+    mc_cache_key(h, call);
+    call->is_own = true;
+    call->best.seconds = mc_strategy_seconds(&call->best.strategy, &h->mesh, &h->links, a->root,
+                                             (double)call->key.bytes);
+    int status = mc_cache_serve(h, call, false, &c);
     if (status)
         return status;
-    mc_run_sign(&c->run, 0, 0);
-    c->run.head.kind = call->kind;
-    c->run.task = call->task;
-    c->run.head.released = call->task;
-    status = mc_cache_bind(&c->run, a, NULL);
+    mc_run_t *const r = &c->run;
+    mc_run_sign(r, 0, 0);
+    r->head.kind = kind;
+    r->task = task;
+    r->head.released = task;
+    status = mc_cache_bind(r, a, NULL);
     if (status)
-        mc_request_drop(&c->run.head);
+        mc_request_drop(&r->head);
     else
-        *run = &c->run;
+        *run = r;
     return status;
 }
 
@@ -415,27 +407,28 @@ int mc_cache_bind(mc_run_t *r, const meshcoll_args_t *a, const mc_forwarded_t *f
     meshcoll_t *const h = r->head.mesh;
     mc_operands_t operands = mc_operands_of(a);
     operands.forwarded = forwarded;
-    ((mc_cached_t *)r)->kind = MC_KIND_ONCE;
     if (!r->plan)
         return MESHCOLL_OK;
-    const int status = mc_args_own_counts(h, a, &operands);
+    int status = mc_args_own_counts(h, a, &operands);
+    if (!status && !r->workspace && !(r->workspace = mc_take_memory(h)))
+        status = MESHCOLL_ERR_NO_MEMORY;
     if (status)
         return status;
-    r->workspace = mc_take_memory(h);
-    if (!r->workspace)
-        return MESHCOLL_ERR_NO_MEMORY;
     if (r->watch)
         h->hooks->binds(r, a);
-    return mc_run_bind(r, &operands);
+    status = mc_run_bind(r, &operands);
+    if (!status && r->head.persistent)
+        mc_huge_pages(&r->executor);
+    return status;
 }
 
-void mc_cache_note(mc_cached_t *c, const meshcoll_args_t *given, uint64_t kind, uint64_t *left,
-                   int64_t bytes)
+void mc_cache_note(mc_cached_t *c, const mc_call_t *call, uint64_t kind, int64_t bytes)
 {
+    const meshcoll_args_t *const given = call->given;
     const mc_needs_t needs = mc_args_needs(c->run.head.mesh, given);
     const char *const in = given->in, *const out = given->out;
     c->kind = kind;
-    c->left = left;
+    c->left = call->left;
     c->count = given->count;
     c->in = in;
     c->out = given->out;

@@ -96,47 +96,29 @@ static inline mc_cached_t *mc_cache_find(meshcoll_t *h, const meshcoll_args_t *a
     return like && mc_device_has(h->job->device, a->in, a->out) ? NULL : like;
 }
 
-/* The choice of a call, and where the cache has it. */
-typedef struct {
-    mc_choice_key_t key;
-    mc_ranked_t best;
-    int32_t candidate; /* of those that calls have learned of */
-    uint64_t *left;    /* as in mc_cached_t; from mc_adapt_choose */
-    int32_t root;
-    uint32_t bucket;
-    bool by_comm, is_cached;
-} mc_choice_entry_t;
-/* Of checked arguments, without the choice. */
-mc_choice_entry_t mc_cache_entry(const meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier);
+/* Fills in the key of a checked call. */
+void mc_cache_key(const meshcoll_t *h, mc_call_t *call);
 /* Chooses as the planner does, or as is forced. */
-int mc_cache_look(meshcoll_t *h, const meshcoll_args_t *a, mc_choice_entry_t *entry);
-/* The same for what no request of the cache serves; the cache keeps the choice. */
-int mc_cache_choose(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier, mc_ranked_t *choice);
-/* Finds or makes a request for a call with that choice: planned and wired, not bound. It is the caller's until
+int mc_cache_look(meshcoll_t *h, mc_call_t *call);
+/* Both, for what no request of the cache serves; the cache keeps the choice. */
+int mc_cache_choose(meshcoll_t *h, mc_call_t *call);
+/* Finds or makes a request for a call with its choice: planned and wired, not bound. It is the caller's until
  * mc_request_complete or mc_request_drop. `again`: the call will find it bound (`kind`), so as long as there is room it
  * takes no request that other calls find bound. */
-int mc_cache_serve(meshcoll_t *h, const meshcoll_args_t *a, const mc_choice_entry_t *entry,
-                   bool again, uint32_t number, mc_cached_t **request);
-/* An operation of the library itself: `kind` until it has ended, if there is a task for it then. */
-typedef struct {
-    const meshcoll_args_t *args;
-    const mc_strategy_t *strategy;
-    uint32_t number;
-    const mc_request_kind_t *kind;
-    void *task; /* NULL: `kind` is that of calls */
-} mc_own_call_t;
-/* A request for it, bound. It is the caller's as above; with a task it is released when it has ended, unless its start
- * fails. */
-int mc_cache_prepare(meshcoll_t *h, const mc_own_call_t *call, mc_run_t **run);
+int mc_cache_serve(meshcoll_t *h, const mc_call_t *call, bool again, mc_cached_t **request);
+/* A request for an operation of the library itself, bound. Of `call` its arguments, number and strategy. It is the
+ * caller's as above; with a task it is of `kind` until it has ended, and released then, unless its start fails. */
+int mc_cache_prepare(meshcoll_t *h, mc_call_t *call, const mc_request_kind_t *kind, void *task,
+                     mc_run_t **run);
 /* Kinds of requests of the cache: of calls, and of what they run for the library. */
 #define MC_CACHED_RUN .bytes = sizeof(mc_cached_t), MC_RUN, .release = mc_cache_release
 extern const mc_request_kind_t mc_call_kind;
 void mc_cache_release(meshcoll_request_t *r);
-/* Binds it to a call's arguments; `forwarded` as in mc_operands_t. */
+/* Binds a request to a call's arguments, in its own workspace or in one of the mesh's; `forwarded` as in
+ * mc_operands_t. */
 int mc_cache_bind(mc_run_t *run, const meshcoll_args_t *a, const mc_forwarded_t *forwarded);
-/* Lets the call `given` of that kind, which r is bound to now, find it; `bytes` is what it counts (lead.h). */
-void mc_cache_note(mc_cached_t *c, const meshcoll_args_t *given, uint64_t kind, uint64_t *left,
-                   int64_t bytes);
+/* Lets a call of that kind, which c is bound to now, find it; `bytes` is what it counts (lead.h). */
+void mc_cache_note(mc_cached_t *c, const mc_call_t *call, uint64_t kind, int64_t bytes);
 /* No call that counts in `left` finds its request bound any more; NULL: no call at all. */
 void mc_cache_unbind(meshcoll_t *h, const uint64_t *left);
 /* Marks it as serving the call of that number. */

@@ -1,14 +1,20 @@
+/*
+ * The way of a call, from the public functions below. One look into the cache (cache.h) tells whether the call was made
+ * before: then it has a request that is bound to it, and takes a number. Else it goes on in start.c, where it is checked,
+ * chooses, and finds a request with its plan and connections in the cache, or makes it, and binds it. Both start the
+ * request (request/request.h), which progress runs until its owner has its status.
+ */
 #include "runtime/call/call.h"
 
 #include "runtime/call/adapt.h"
-#include "runtime/call/cache.h"
 #include "runtime/handle/digest.h"
 #include "runtime/progress/callback.h"
 #include "runtime/progress/failure.h"
 #include "runtime/request/args.h"
 #include "runtime/request/leads.h"
-#include "runtime/request/numbers.h"
 #include "runtime/request/request.h"
+
+/* Calls that were made before -------------------------------------------------------------------- */
 
 static inline bool is_barrier(const meshcoll_t *h, const meshcoll_args_t *given)
 {
@@ -22,40 +28,80 @@ static inline mc_cached_t *find_bound(meshcoll_t *h, const meshcoll_args_t *a, b
     return c && --*c->left == 0 ? mc_adapt_bound(h, c, waits) : c;
 }
 
-/* A call that is not known: takes its number, checks its arguments and starts it. A call that fails here has taken its
- * number, so that the next call has the same number on all ranks. `waits`: it may be on device memory, and has come to
- * its end then; so has one of no elements. *request stays as it is there. */
-static int start_anew(meshcoll_t *h, const meshcoll_args_t *given, bool waits,
-                      meshcoll_request_t **request)
+/* Moves the binding to the call's buffers, and to another workspace. */
+__attribute__((noinline)) static int move(mc_cached_t *c, const meshcoll_args_t *given)
 {
-    mc_call_args_t asked = {
-        .is_barrier = is_barrier(h, given), .is_nonblocking = !waits, .given = given};
-    mc_call_memory_t memory;
-    asked.number = mc_take_numbers(h, false, mc_call_exchanges(given));
+    mc_run_t *const r = &c->run;
+    const int status = r->workspace || r->needs == 0 ? mc_run_move(r, given->in, given->out)
+                                                     : MESHCOLL_ERR_NO_MEMORY;
+    if (status) { /* the request has no binding then */
+        c->kind = MC_KIND_ONCE;
+        return mc_lead_refused(r->head.mesh, r->head.number, false, status);
+    }
+    c->in = given->in;
+    c->out = given->out;
+    return MESHCOLL_OK;
+}
+
+static int start_bound(meshcoll_t *h, mc_cached_t *c, const meshcoll_args_t *given,
+                       meshcoll_request_t **request)
+{
+    mc_run_t *const r = &c->run;
+    mc_cache_take(h, c, mc_next_call(h));
+    mc_lead_call(h, c->bytes, r);
+    if (r->needs > 0)
+        r->workspace = mc_take_memory(h);
+    const bool stays = c->in == given->in && c->out == given->out &&
+                       (r->needs == 0 || (r->workspace && mc_run_stays(r)));
+    return mc_call_begin(r, stays ? MESHCOLL_OK : move(c, given), request);
+}
+
+/* Other calls ------------------------------------------------------------------------------------ */
+
+/* `waits`: it may be on device memory, and has come to its end then; so has one of no elements. *request stays as it is
+ * there. */
+__attribute__((noinline)) static int start_anew(meshcoll_t *h, const meshcoll_args_t *given,
+                                                bool waits, meshcoll_request_t **request)
+{
+    mc_call_t call = {.given = given, .waits = waits};
     int status = mc_failure_check(h);
     if (status)
         return status;
-    status = mc_args_check(h, given, &asked.args);
-    if (!status && waits)
-        status = mc_call_memory(h, &asked.args, &memory);
-    else if (!status)
-        status = mc_call_memory_refuse(h, &asked.args, "a nonblocking call");
+    status = mc_call_check(h, given, waits ? NULL : "a nonblocking call", &call);
     if (status)
-        return mc_call_refused(h, &(mc_refused_t){asked.number, false, waits}, status);
-    if (waits && asked.args.count == 0 && !h->hooks->compare) {
-        mc_lead_count_call(h, MC_LEAD_LEAST, asked.number.own, mc_digest_of(h, &asked.args, false),
+        return mc_call_refused(h, &call, status);
+    if (call.on_device)
+        return h->job->device->run(h, &call);
+    if (waits && call.args.count == 0 && !h->hooks->compare) {
+        mc_lead_count_call(h, MC_LEAD_LEAST, call.number.own, mc_digest_of(h, &call.args, false),
                            NULL);
         return MESHCOLL_OK;
     }
-    return waits && memory.on_device ? h->job->device->run(h, &asked, &memory.buffer)
-                                     : mc_call_start(h, &asked, request);
+    return mc_call_start(h, &call, request);
 }
 
-/* It takes its number as any refused call does. */
-static int refuse_in_callback(meshcoll_t *h, const meshcoll_args_t *given)
+static int init(meshcoll_t *h, const meshcoll_args_t *given, meshcoll_request_t **request)
 {
-    const mc_numbers_t number = mc_take_numbers(h, false, mc_call_exchanges(given));
-    return mc_call_refused(h, &(mc_refused_t){number, false, false}, MESHCOLL_ERR_INVALID_ARG);
+    mc_call_t call = {.is_persistent = true};
+    int status = mc_failure_check(h);
+    if (status)
+        return status;
+    status = mc_call_check(h, given, NULL, &call);
+    if (status)
+        return mc_call_refused(h, &call, status);
+    return call.on_device ? h->job->device->init(h, &call, request)
+                          : mc_call_persist(h, &call, &mc_persistent_kind, request);
+}
+
+/* The public calls ------------------------------------------------------------------------------- */
+
+/* Of a call that is not looked at further. It takes its numbers as any refused call does. */
+static int refuse(meshcoll_t *h, bool is_persistent, bool exchanges, int status)
+{
+    const mc_call_t call = {.is_persistent = is_persistent,
+                            .number = mc_take_numbers(h, is_persistent, exchanges)};
+    return mc_group_is_open(h) && !is_persistent ? mc_group_refuse(h, call.number.own, status)
+                                                 : mc_call_refused(h, &call, status);
 }
 
 static inline __attribute__((always_inline)) int run_now(meshcoll_t *h,
@@ -63,8 +109,7 @@ static inline __attribute__((always_inline)) int run_now(meshcoll_t *h,
 {
     mc_cached_t *const bound = find_bound(h, given, true);
     meshcoll_request_t *r = NULL;
-    const int status =
-        bound ? mc_call_start_bound(h, bound, given, &r) : start_anew(h, given, true, &r);
+    const int status = bound ? start_bound(h, bound, given, &r) : start_anew(h, given, true, &r);
     return status || !r ? status : mc_request_complete(r);
 }
 
@@ -72,8 +117,8 @@ static inline __attribute__((always_inline)) int run_now(meshcoll_t *h,
 __attribute__((noinline)) static int run_special(meshcoll_t *h, const meshcoll_args_t *given)
 {
     if (mc_callback_check("a blocking call"))
-        return refuse_in_callback(h, given);
-    return mc_group_is_open(h) ? mc_group_add(h, given, is_barrier(h, given)) : run_now(h, given);
+        return refuse(h, false, mc_call_exchanges(given), MESHCOLL_ERR_INVALID_ARG);
+    return mc_group_is_open(h) ? mc_group_add(h, given) : run_now(h, given);
 }
 
 static int begin(meshcoll_t *h, const meshcoll_args_t *given, meshcoll_request_t **request)
@@ -81,53 +126,10 @@ static int begin(meshcoll_t *h, const meshcoll_args_t *given, meshcoll_request_t
     if (h->n_restricted > 0 && mc_group_is_open(h)) {
         /* the call completes at the group's end */
         *request = NULL;
-        return mc_group_add(h, given, is_barrier(h, given));
+        return mc_group_add(h, given);
     }
     mc_cached_t *const bound = find_bound(h, given, false);
-    return bound ? mc_call_start_bound(h, bound, given, request)
-                 : start_anew(h, given, false, request);
-}
-
-/* With buffers of either kind. */
-static int init_checked(meshcoll_t *h, const mc_call_args_t *asked, meshcoll_request_t **request)
-{
-    mc_call_memory_t memory;
-    const int status = mc_call_memory(h, &asked->args, &memory);
-    if (status)
-        return mc_call_refused(h, &(mc_refused_t){asked->number, true, false}, status);
-    if (memory.on_device && asked->args.count > 0)
-        return h->job->device->init(h, asked, &memory.buffer, request);
-    return mc_call_persist(h, asked, &mc_persistent_kind, request);
-}
-
-/* Numbers wrap; two requests with one number would take each other's messages. */
-static int check_number(const meshcoll_t *h, uint32_t number)
-{
-    const mc_list_node_t *n =
-        h->calls.n_persistent > MC_PERSISTENT_NUMBERS ? h->requests.first : NULL;
-    while (n && !(mc_request_of_mesh(n)->persistent && mc_request_of_mesh(n)->number == number))
-        n = n->next;
-    return n ? mc_fail(
-                   MESHCOLL_ERR_UNSUPPORTED,
-                   "a persistent request that was made %d such requests ago still exists: expected "
-                   "it to be free, as its number comes again; free it first",
-                   MC_PERSISTENT_NUMBERS)
-             : MESHCOLL_OK;
-}
-
-static int init(meshcoll_t *h, const meshcoll_args_t *given, meshcoll_request_t **request)
-{
-    mc_call_args_t asked = {.is_barrier = is_barrier(h, given)};
-    /* taken also where the call is refused, so that the next one's is the same on all ranks */
-    asked.number = mc_take_numbers(h, true, mc_call_exchanges(given));
-    int status = mc_failure_check(h);
-    if (status)
-        return status;
-    status = check_number(h, asked.number.own);
-    if (!status)
-        status = mc_args_check(h, given, &asked.args);
-    return status ? mc_call_refused(h, &(mc_refused_t){asked.number, true, false}, status)
-                  : init_checked(h, &asked, request);
+    return bound ? start_bound(h, bound, given, request) : start_anew(h, given, false, request);
 }
 
 static int no_mesh(void)
@@ -146,22 +148,17 @@ static int check_place(const meshcoll_args_t *given, meshcoll_request_t *const *
                              "%s needs a pointer to store its request in: it is NULL", what);
 }
 
-static int refuse(meshcoll_t *h, bool is_persistent, bool exchanges, int status)
+static int refuse_unlocked(meshcoll_t *h, bool is_persistent, bool exchanges, int status)
 {
     if (!h)
         return status;
     mc_lock(h);
-    const mc_numbers_t number = mc_take_numbers(h, is_persistent, exchanges);
-    if (mc_group_is_open(h) && !is_persistent)
-        status = mc_group_refuse(h, number.own, status);
-    else
-        status = mc_call_refused(h, &(mc_refused_t){number, is_persistent, false}, status);
-    return mc_leave(h, status);
+    return mc_leave(h, refuse(h, is_persistent, exchanges, status));
 }
 
 int mc_call_refuse(meshcoll_t *h, bool exchanges, int status)
 {
-    return refuse(h, false, exchanges, status);
+    return refuse_unlocked(h, false, exchanges, status);
 }
 
 int mc_run(meshcoll_t *h, const meshcoll_args_t *given)
@@ -189,7 +186,7 @@ int mc_init(meshcoll_t *h, const meshcoll_args_t *given, meshcoll_request_t **re
         return no_mesh();
     const int status = check_place(given, request, "meshcoll_init", "a persistent operation");
     if (status)
-        return refuse(h, true, mc_call_exchanges(given), status);
+        return refuse_unlocked(h, true, mc_call_exchanges(given), status);
     mc_lock(h);
     return mc_leave(h, init(h, given, request));
 }

@@ -1,8 +1,7 @@
 #include "runtime/call/counts.h"
 
 #include "runtime/call/cache.h"
-#include "runtime/execute/executor.h"
-#include "runtime/progress/failure.h"
+#include "runtime/progress/wait.h"
 #include "runtime/request/request.h"
 
 #include <stdlib.h>
@@ -11,7 +10,11 @@
 _Static_assert(sizeof(size_t) == 8, "counts travel as MESHCOLL_UINT64");
 
 typedef struct mc_exchange {
-    mc_run_t *of; /* is bound to `args` by what arrives */
+    mc_run_t *
+        of; /* is bound to `args` by what arrives; NULL: a caller waits for `forwarded`, and closes this */
+    bool has_ended;
+    int status;
+    mc_forwarded_t *forwarded;
     mc_run_t *run;
     mc_workspace_t *counts; /* of the caller's blocks, then of those it receives */
     meshcoll_args_t args;   /* its tables are copies */
@@ -44,18 +47,6 @@ static int check_once(const mc_plan_t *plan)
         "of at most three exchanges (alltoall:digits has one for each prime factor, alltoall:bruck "
         "two and more), as "
         "\"hierarchical\" has on this mesh, or \"flat-pairwise\"");
-}
-
-static meshcoll_args_t args_of(const mc_workspace_t *counts, int32_t root)
-{
-    return (meshcoll_args_t){.size = sizeof(meshcoll_args_t),
-                             .collective = MESHCOLL_ALLTOALL,
-                             .in = counts->base,
-                             .out = counts->base,
-                             .count = 1,
-                             .datatype = MESHCOLL_UINT64,
-                             .root = root,               /* the root of the blocks' call */
-                             .strategy = "the blocks'"}; /* a name for MESHCOLL_EXPLAIN */
 }
 
 /* Compares the received counts with the caller's. */
@@ -93,31 +84,6 @@ static void close(meshcoll_t *h, mc_exchange_t *e)
     free(e);
 }
 
-/* Copies the tables, which are the caller's until the call returns. */
-static int open_exchange(meshcoll_t *h, const meshcoll_args_t *a, mc_exchange_t **exchange)
-{
-    const size_t p = (size_t)h->mesh.size;
-    mc_exchange_t *const e = calloc(1, sizeof *e + 4 * p * sizeof e->table[0]);
-    if (!e)
-        return mc_fail_memory("an exchange of counts");
-    size_t *at = e->table;
-    e->args = *a;
-    copy_table(&e->args.counts, p, &at);
-    copy_table(&e->args.displs, p, &at);
-    copy_table(&e->args.in_counts, p, &at);
-    copy_table(&e->args.in_displs, p, &at);
-    e->counts = mc_take_memory(h);
-    const int status =
-        e->counts ? mc_workspace_reserve(e->counts, p * sizeof at[0]) : MESHCOLL_ERR_NO_MEMORY;
-    if (status) {
-        close(h, e);
-        return status;
-    }
-    memcpy(e->counts->base, a->in_counts, p * sizeof at[0]);
-    *exchange = e;
-    return MESHCOLL_OK;
-}
-
 /* Zeroes SCRATCH: where there is no block there must be no count, and a rank's own block may never
  * be in SCRATCH. */
 static void clear(const mc_binding_t *binding)
@@ -126,20 +92,27 @@ static void clear(const mc_binding_t *binding)
         memset(binding->scratch, 0, binding->scratch_bytes);
 }
 
-static int bind(mc_run_t *r, const meshcoll_args_t *a, const mc_forwarded_t *forwarded)
+/* Copies what the exchange left in SCRATCH. */
+static int copy_forwarded(const mc_forwarded_t *table, const mc_binding_t *b,
+                          mc_forwarded_t **forwarded)
 {
-    if (!r->head.persistent)
-        return mc_cache_bind(r, a, forwarded);
-    mc_operands_t operands = mc_operands_of(a);
-    operands.forwarded = forwarded;
-    const int status = mc_run_bind(r, &operands);
-    if (!status)
-        mc_huge_pages(&r->executor);
-    return status;
+    const size_t ends = table->before ? table->n + 1 : 0;
+    mc_forwarded_t *const p = malloc(sizeof *p + b->scratch_bytes + ends * sizeof *table->before);
+    if (!p)
+        return mc_fail_memory("an exchange of counts");
+    size_t *const count = (size_t *)(void *)(p + 1);
+    size_t *const before = count + b->scratch_bytes / sizeof *count;
+    if (b->scratch_bytes > 0)
+        memcpy(count, b->scratch, b->scratch_bytes);
+    if (ends > 0)
+        memcpy(before, table->before, ends * sizeof *before);
+    *p = (mc_forwarded_t){count, ends > 0 ? before : NULL, table->first, table->n};
+    *forwarded = p;
+    return MESHCOLL_OK;
 }
 
-/* Binds the request that waits for the counts. */
-static int bind_with(const mc_exchange_t *e)
+/* Binds the request that waits for the counts, or keeps them. */
+static int take(mc_exchange_t *e)
 {
     const mc_run_t *const x = e->run;
     const mc_forwarded_t table = {.count = (const size_t *)(const void *)x->binding.scratch,
@@ -148,7 +121,10 @@ static int bind_with(const mc_exchange_t *e)
                                   .n = x->plan->n_scratch};
     const int status =
         check_expected(x->head.mesh, &e->args, (const size_t *)(const void *)e->counts->base);
-    return status ? status : bind(e->of, &e->args, &table);
+    if (status)
+        return status;
+    return e->of ? mc_cache_bind(e->of, &e->args, &table)
+                 : copy_forwarded(&table, &x->binding, &e->forwarded);
 }
 
 /* The counts have arrived, the call was not made, or the mesh has failed or is closed. Where it fails, peers would wait
@@ -157,8 +133,13 @@ static int finish(meshcoll_request_t *x)
 {
     mc_exchange_t *const e = mc_run_of(x)->task;
     mc_run_t *const r = e->of;
-    const int status = x->status ? x->status : bind_with(e);
-    mc_run_of(x)->task = r->exchange = NULL;
+    e->status = x->status ? x->status : take(e);
+    e->has_ended = true;
+    mc_run_of(x)->task = NULL;
+    if (!r)
+        return e->status;
+    const int status = e->status;
+    r->exchange = NULL;
     close(x->mesh, e);
     if (x->mesh && r->head.released && !r->head.running)
         mc_request_drop(&r->head);
@@ -168,39 +149,71 @@ static int finish(meshcoll_request_t *x)
 static const mc_request_kind_t exchange_kind = {MC_CACHED_RUN, .is_internal = true,
                                                 .waits = MC_WAIT_COUNTS, .finish = finish};
 
-/* A request that exchanges them. `e` NULL: for a caller who waits. */
-static int prepare(meshcoll_t *h, const mc_workspace_t *counts, mc_own_call_t call,
-                   mc_exchange_t *e, int32_t root, mc_run_t **run)
+/* Finds a request for the exchange, by the strategy of the blocks. */
+static int prepare(meshcoll_t *h, const mc_call_t *call, mc_exchange_t *e)
 {
-    const meshcoll_args_t args = args_of(counts, root);
-    mc_run_t *x;
-    call.args = &args;
-    call.kind = e ? &exchange_kind : &mc_call_kind;
-    call.task = e;
-    int status = mc_cache_prepare(h, &call, &x);
+    mc_call_t own = {.args = {.collective = MESHCOLL_ALLTOALL,
+                              .in = e->counts->base,
+                              .out = e->counts->base,
+                              .count = 1,
+                              .datatype = MESHCOLL_UINT64,
+                              .root = call->args.root,
+                              .strategy = "the blocks'"}, /* a name for MESHCOLL_EXPLAIN */
+                     .number.own = call->number.counts,
+                     .best = call->best};
+    own.best.strategy.segments = 1;
+    int status = mc_cache_prepare(h, &own, &exchange_kind, e, &e->run);
     if (status)
         return status;
-    status = check_once(x->plan);
-    if (!status)
-        clear(&x->binding);
-    if (status)
-        mc_request_drop(&x->head);
-    else
-        *run = x;
+    status = check_once(e->run->plan);
+    if (!status) {
+        clear(&e->run->binding);
+        return MESHCOLL_OK;
+    }
+    mc_request_drop(&e->run->head);
     return status;
 }
 
-/* `e->run` is prepared. */
+/* Copies the tables, which are the caller's until the call returns. */
+static int open_exchange(meshcoll_t *h, const mc_call_t *call, mc_exchange_t **exchange)
+{
+    const size_t p = (size_t)h->mesh.size, bytes = p * sizeof(size_t);
+    mc_exchange_t *const e = calloc(1, sizeof *e + 4 * bytes);
+    if (!e)
+        return mc_fail_memory("an exchange of counts");
+    size_t *at = e->table;
+    e->args = call->args;
+    copy_table(&e->args.counts, p, &at);
+    copy_table(&e->args.displs, p, &at);
+    copy_table(&e->args.in_counts, p, &at);
+    copy_table(&e->args.in_displs, p, &at);
+    e->counts = mc_take_memory(h);
+    int status = e->counts ? mc_workspace_reserve(e->counts, bytes) : MESHCOLL_ERR_NO_MEMORY;
+    if (!status) {
+        memcpy(e->counts->base, e->args.in_counts, bytes);
+        status = prepare(h, call, e);
+    }
+    if (status)
+        close(h, e);
+    else
+        *exchange = e;
+    return status;
+}
+
+/* Where it fails, the exchange is closed. */
 static int begin(mc_exchange_t *e)
 {
     mc_run_t *const r = e->of, *const x = e->run;
-    if (r->executor.held) /* its call is compared */
+    if (r && r->executor.held) /* its call is compared */
         mc_executor_hold(&x->executor);
-    r->exchange = e;
-    mc_executor_unbind(&r->executor);
+    if (r) {
+        r->exchange = e;
+        mc_executor_unbind(&r->executor);
+    }
     const int status = mc_request_start(&x->head);
-    if (status && x->task) {
-        r->exchange = NULL;
+    if (status && (x->task || !r)) {
+        if (r)
+            r->exchange = NULL;
         close(x->head.mesh, e);
     }
     if (status)
@@ -208,24 +221,15 @@ static int begin(mc_exchange_t *e)
     return status;
 }
 
-int mc_counts_bind(mc_run_t *r, const meshcoll_args_t *a, uint32_t number)
+int mc_call_bind(mc_run_t *r, const mc_call_t *call)
 {
-    meshcoll_t *const h = r->head.mesh;
-    mc_strategy_t once = r->choice.strategy;
-    mc_exchange_t *e = NULL;
-    once.segments = 1;
-    if (goes_straight(&once) || !r->plan)
-        return bind(r, a, NULL);
-    int status = open_exchange(h, a, &e);
+    mc_exchange_t *e;
+    if (!call->args.in_counts || !r->plan || goes_straight(&call->best.strategy))
+        return mc_cache_bind(r, &call->args, NULL);
+    const int status = open_exchange(r->head.mesh, call, &e);
     if (status)
         return status;
     e->of = r;
-    status = prepare(h, e->counts, (mc_own_call_t){.strategy = &once, .number = number}, e, a->root,
-                     &e->run);
-    if (status) {
-        close(h, e);
-        return status;
-    }
     return begin(e);
 }
 
@@ -239,72 +243,25 @@ void mc_counts_checked(const mc_run_t *r)
     mc_executor_fail(&x->executor, r->executor.status);
 }
 
-/* Waiting ----------------------------------------------------------------------------------------- */
-
-/* Copies what the exchange left in SCRATCH. */
-static int copy_passing(const mc_run_t *x, mc_forwarded_t **forwarded)
+int mc_counts_learn(meshcoll_t *h, const mc_call_t *call, mc_forwarded_t **forwarded)
 {
-    const mc_binding_t *const b = &x->binding;
-    const size_t *const before = b->blocks[MC_SCRATCH].before;
-    const size_t n = x->plan->n_scratch, ends = before ? n + 1 : 0;
-    mc_forwarded_t *const p = malloc(sizeof *p + b->scratch_bytes + ends * sizeof *before);
-    if (!p)
-        return mc_fail_memory("an exchange of counts");
-    size_t *const count = (size_t *)(void *)(p + 1);
-    size_t *const own_before = count + b->scratch_bytes / sizeof *count;
-    if (b->scratch_bytes > 0)
-        memcpy(count, b->scratch, b->scratch_bytes);
-    if (before)
-        memcpy(own_before, before, ends * sizeof *before);
-    *p = (mc_forwarded_t){count, before ? own_before : NULL, x->plan->scratch_first, (uint32_t)n};
-    *forwarded = p;
-    return MESHCOLL_OK;
-}
-
-/* `counts` has this rank's, and then those of the blocks that it receives. */
-static int exchange(meshcoll_t *h, const meshcoll_args_t *a, const mc_own_call_t *call,
-                    const mc_workspace_t *counts, mc_forwarded_t **forwarded)
-{
-    mc_run_t *x;
-    int status = prepare(h, counts, *call, NULL, a->root, &x);
-    if (status)
-        return status;
-    status = mc_request_start(&x->head);
-    if (status) {
-        mc_request_drop(&x->head);
-        return status;
-    }
-    status = mc_request_await(&x->head);
-    if (!status)
-        status = check_expected(h, a, (const size_t *)(const void *)counts->base);
-    if (!status)
-        status = copy_passing(x, forwarded);
-    const int ran = mc_request_complete(&x->head);
-    return status ? status : ran;
-}
-
-int mc_counts_learn(meshcoll_t *h, const meshcoll_args_t *a, const mc_strategy_t *strategy,
-                    uint32_t number, mc_forwarded_t **forwarded)
-{
-    const size_t bytes = (size_t)h->mesh.size * sizeof *a->in_counts;
-    mc_strategy_t once = *strategy;
-    mc_forwarded_t *made = NULL;
-    once.segments = 1;
-    if (goes_straight(&once)) {
-        *forwarded = NULL;
+    mc_waiting_t waiting = {0};
+    mc_exchange_t *e;
+    *forwarded = NULL;
+    if (goes_straight(&call->best.strategy))
         return MESHCOLL_OK;
-    }
-    mc_workspace_t *const counts = mc_take_memory(h);
-    int status = counts ? mc_workspace_reserve(counts, bytes) : MESHCOLL_ERR_NO_MEMORY;
-    if (!status) {
-        memcpy(counts->base, a->in_counts, bytes);
-        status =
-            exchange(h, a, &(mc_own_call_t){.strategy = &once, .number = number}, counts, &made);
-    }
-    mc_return_memory(h, counts);
+    int status = open_exchange(h, call, &e);
+    if (!status)
+        status = begin(e);
     if (status)
-        free(made);
+        return status;
+    while (!e->has_ended)
+        mc_wait_turn(h, &waiting);
+    status = e->status;
+    if (status)
+        (void)mc_fail(status, "%s", h->job->failure.why);
     else
-        *forwarded = made;
+        *forwarded = e->forwarded;
+    close(h, e);
     return status;
 }

@@ -11,32 +11,32 @@
 #include "runtime/call/call.h"
 
 #include "compose/planner/planner.h"
-#include "runtime/call/cache.h"
 #include "runtime/progress/callback.h"
 #include "runtime/progress/failure.h"
-#include "runtime/progress/threads.h"
-#include "runtime/request/args.h"
-#include "runtime/request/numbers.h"
 #include "runtime/request/request.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 typedef struct {
-    mc_call_args_t asked;
+    mc_call_t call;
     uint32_t next; /* index of the next member packed with it; 0: none */
     bool begun;
 } mc_member_t;
+
+/* A request of the group, and the first member that it runs. */
+typedef struct {
+    meshcoll_request_t *request;
+    uint32_t first;
+} mc_started_t;
 
 typedef struct mc_group {
     mc_member_t *member;
     uint32_t n, capacity;
     bool open;
     int failed; /* the first status of a refused call */
-    /* the started requests, and the first member of each */
-    meshcoll_request_t **request;
-    uint32_t *first;
-    uint32_t n_requests;
+    mc_started_t *started;
+    uint32_t n_started;
     uint32_t number; /* of its comparison, where calls are compared */
 } mc_group_t;
 
@@ -73,56 +73,39 @@ bool mc_group_is_open(const meshcoll_t *h)
     return h->group && h->group->open;
 }
 
-static void *grown(void *array, size_t n, size_t bytes)
-{
-    void *const larger = realloc(array, n * bytes);
-    if (!larger)
-        mc_fail_memory("the calls of a group");
-    return larger;
-}
-
-/* Grows all arrays together, so that the group's end allocates none of them. */
+/* Grows both arrays together, so that the group's end allocates none. */
 static int reserve(mc_group_t *g)
 {
-    const uint32_t capacity = g->capacity ? 2 * g->capacity : 16;
-    if (g->n < g->capacity)
-        return MESHCOLL_OK;
-    mc_member_t *const member = grown(g->member, capacity, sizeof *member);
+    uint32_t capacity = g->capacity;
+    mc_member_t *const member = mc_grown(g->member, g->n, &capacity, sizeof *member);
     if (!member)
-        return MESHCOLL_ERR_NO_MEMORY;
+        return mc_fail_memory("the calls of a group");
     g->member = member;
-    meshcoll_request_t **const request = grown(g->request, capacity, sizeof *request);
-    if (!request)
-        return MESHCOLL_ERR_NO_MEMORY;
-    g->request = request;
-    uint32_t *const first = grown(g->first, capacity, sizeof *first);
-    if (!first)
-        return MESHCOLL_ERR_NO_MEMORY;
-    g->first = first;
+    if (capacity == g->capacity)
+        return MESHCOLL_OK;
+    mc_started_t *const started = realloc(g->started, capacity * sizeof *started);
+    if (!started)
+        return mc_fail_memory("the calls of a group");
+    g->started = started;
     g->capacity = capacity;
     return MESHCOLL_OK;
 }
 
-int mc_group_add(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier)
+int mc_group_add(meshcoll_t *h, const meshcoll_args_t *given)
 {
     mc_group_t *const g = h->group;
-    mc_call_args_t asked = {.is_barrier = is_barrier};
-    asked.number = mc_take_numbers(h, false, mc_call_exchanges(given));
-    asked.number.check = 0; /* the group's end compares it */
+    mc_call_t call = {.waits = true};
     int status = mc_failure_check(h);
     if (!status)
-        status = mc_args_check(h, given, &asked.args);
-    if (!status)
-        status = mc_call_memory_refuse(h, &asked.args, "a group");
+        status = mc_call_check(h, given, "a group", &call);
+    call.number.check = 0; /* the group's end compares it */
     if (!status && h->hooks->group_added)
-        status = h->hooks->group_added(h, &(mc_description_t){.args = &asked.args,
-                                                              .number = asked.number.own,
-                                                              .is_barrier = is_barrier});
-    if (!status && asked.args.count > 0)
+        status = h->hooks->group_added(h, &call);
+    if (!status && call.args.count > 0)
         status = reserve(g);
-    if (!status && asked.args.count > 0)
-        g->member[g->n++] = (mc_member_t){.asked = asked};
-    return status ? mc_group_refuse(h, asked.number.own, status) : MESHCOLL_OK;
+    if (!status && call.args.count > 0)
+        g->member[g->n++] = (mc_member_t){.call = call};
+    return status ? mc_group_refuse(h, call.number.own, status) : MESHCOLL_OK;
 }
 
 /* Other ranks start the group, and so its first call, which this rank then does not. */
@@ -136,7 +119,7 @@ int mc_group_refuse(meshcoll_t *h, uint32_t number, int status)
         h->hooks->group_refused(h);
     if (!is_first || h->hooks->group_refused)
         return status;
-    return mc_failure_refused(h, g->n > 0 ? g->member[0].asked.number.own : number, false, status);
+    return mc_failure_refused(h, g->n > 0 ? g->member[0].call.number.own : number, false, status);
 }
 
 /* Others may wait in it: in the comparison of the group, or in its first call. */
@@ -163,8 +146,7 @@ void mc_group_free(meshcoll_t *h)
     if (!h->group)
         return;
     free(h->group->member);
-    free(h->group->request);
-    free(h->group->first);
+    free(h->group->started);
     free(h->group);
 }
 
@@ -221,20 +203,18 @@ static double message_seconds(const meshcoll_t *h, const meshcoll_args_t *a,
 
 bool mc_group_packs(meshcoll_t *h, const meshcoll_args_t *a)
 {
-    meshcoll_args_t smallest = *a;
-    mc_ranked_t choice;
-    smallest.count = 1;
-    if (a->strategy || a->counts || a->counts_at_root ||
-        mc_cache_choose(h, &smallest, false, &choice))
+    mc_call_t smallest = {.args = *a};
+    smallest.args.count = 1;
+    if (a->strategy || a->counts || a->counts_at_root || mc_cache_choose(h, &smallest))
         return false;
     const double copied = (double)bytes_of(a) * (double)(in_blocks(h, a) + out_blocks(h, a));
-    return copied * copy_seconds(&h->links) < message_seconds(h, a, &choice.strategy);
+    return copied * copy_seconds(&h->links) < message_seconds(h, a, &smallest.best.strategy);
 }
 
 static bool are_alike(const mc_member_t *m, const mc_member_t *n)
 {
-    const meshcoll_args_t *const a = &m->asked.args, *const b = &n->asked.args;
-    return !m->asked.is_barrier && !n->asked.is_barrier && a->collective == b->collective &&
+    const meshcoll_args_t *const a = &m->call.args, *const b = &n->call.args;
+    return !m->call.is_barrier && !n->call.is_barrier && a->collective == b->collective &&
            a->datatype == b->datatype && a->op == b->op && a->root == b->root;
 }
 
@@ -247,9 +227,9 @@ static void chain(meshcoll_t *h, uint32_t i)
     for (uint32_t k = i + 1; k < g->n; k++) {
         if (g->member[k].begun || !are_alike(&g->member[i], &g->member[k]))
             continue;
-        if (last == i && !packs && !(packs = mc_group_packs(h, &g->member[i].asked.args)))
+        if (last == i && !packs && !(packs = mc_group_packs(h, &g->member[i].call.args)))
             return;
-        if (!mc_group_packs(h, &g->member[k].asked.args))
+        if (!mc_group_packs(h, &g->member[k].call.args))
             continue;
         g->member[last].next = k;
         g->member[k].begun = true;
@@ -269,7 +249,7 @@ static void copy_blocks(const mc_group_t *g, uint32_t first, char *staging, size
 {
     for (size_t b = 0; b < blocks; b++)
         for (uint32_t i = first;;) {
-            const meshcoll_args_t *const a = &g->member[i].asked.args;
+            const meshcoll_args_t *const a = &g->member[i].call.args;
             const size_t n = bytes_of(a);
             if (way == TO_STAGING)
                 memcpy(staging, (const char *)a->in + b * n, n);
@@ -288,14 +268,14 @@ static bool is_roots(const meshcoll_t *h, const meshcoll_args_t *a, mc_placement
 }
 
 /* Makes one call of the chain, over a staging buffer. */
-static int pack(meshcoll_t *h, uint32_t first, mc_call_args_t *packed)
+static int pack(meshcoll_t *h, uint32_t first, mc_call_t *packed)
 {
     const mc_group_t *const g = h->group;
     meshcoll_args_t *const a = &packed->args;
-    const mc_move_t *const move = &mc_moves[g->member[first].asked.args.collective];
-    *packed = g->member[first].asked;
+    const mc_move_t *const move = &mc_moves[g->member[first].call.args.collective];
+    *packed = g->member[first].call;
     for (uint32_t i = first; (i = g->member[i].next);)
-        a->count += g->member[i].asked.args.count;
+        a->count += g->member[i].call.args.count;
     const size_t in = in_blocks(h, a) * bytes_of(a), out = out_blocks(h, a) * bytes_of(a);
     /* whole vectors run in place; blocks need two buffers */
     const bool in_place = !mc_move_has_blocks(move);
@@ -315,7 +295,7 @@ static int pack(meshcoll_t *h, uint32_t first, mc_call_args_t *packed)
 
 static void unpack(const meshcoll_t *h, uint32_t first, const meshcoll_request_t *r)
 {
-    const meshcoll_args_t *const a = &h->group->member[first].asked.args;
+    const meshcoll_args_t *const a = &h->group->member[first].call.args;
     const mc_run_t *const run = mc_run_of(r);
     if (run->staging && !is_roots(h, a, mc_moves[a->collective].to))
         copy_blocks(h->group, first, run->operands.out, out_blocks(h, a), FROM_STAGING);
@@ -326,29 +306,27 @@ static void unpack(const meshcoll_t *h, uint32_t first, const meshcoll_request_t
 static int begin(meshcoll_t *h, uint32_t i)
 {
     mc_group_t *const g = h->group;
-    mc_call_args_t asked = g->member[i].asked;
-    if (g->member[i].next) {
-        const int status = pack(h, i, &asked);
-        if (status)
-            return status;
-    }
-    g->first[g->n_requests] = i;
-    const int status = mc_call_start(h, &asked, &g->request[g->n_requests]);
-    g->n_requests += status == MESHCOLL_OK;
+    mc_call_t call = g->member[i].call;
+    mc_started_t *const started = &g->started[g->n_started];
+    int status = g->member[i].next ? pack(h, i, &call) : MESHCOLL_OK;
+    if (!status)
+        status = mc_call_start(h, &call, &started->request);
+    started->first = i;
+    g->n_started += status == MESHCOLL_OK;
     return status;
 }
 
 /* After an error the rest is not awaited: it may never end. */
 static int finish(meshcoll_t *h, int status)
 {
-    mc_group_t *const g = h->group;
-    for (uint32_t i = 0; i < g->n_requests; i++) {
-        meshcoll_request_t *const r = g->request[i];
+    const mc_group_t *const g = h->group;
+    for (uint32_t i = 0; i < g->n_started; i++) {
+        const mc_started_t *const started = &g->started[i];
         if (!status)
-            status = mc_request_await(r);
+            status = mc_request_await(started->request);
         if (!status)
-            unpack(h, g->first[i], r);
-        mc_request_drop(r);
+            unpack(h, started->first, started->request);
+        mc_request_drop(started->request);
     }
     return status;
 }
@@ -363,7 +341,7 @@ static int close_group(meshcoll_t *h)
                        "meshcoll_group_end: no group is open on this mesh");
     h->group->open = false;
     h->n_restricted--;
-    g->n_requests = 0;
+    g->n_started = 0;
     int status =
         h->hooks->group_ends && !h->job->failure.status ? h->hooks->group_ends(h) : MESHCOLL_OK;
     if (g->failed && g->failed == h->job->failure.status) /* the mesh had failed */

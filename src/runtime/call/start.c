@@ -1,116 +1,87 @@
+/* The way of a call that was not made before: its check, its choice, and a request of the cache, which it binds and
+ * starts; and persistent requests, which are the caller's. */
 #include "runtime/call/call.h"
 
 #include "runtime/call/adapt.h"
-#include "runtime/call/cache.h"
 #include "runtime/call/counts.h"
 #include "runtime/handle/digest.h"
 #include "runtime/progress/callback.h"
 #include "runtime/progress/failure.h"
 #include "runtime/request/args.h"
 #include "runtime/request/leads.h"
-#include "runtime/request/numbers.h"
 #include "runtime/request/request.h"
 
-/* Starts a request whose binding returned `status`. */
-static int start(mc_run_t *r, int status, meshcoll_request_t **request)
+/* Numbers wrap; two requests with one number would take each other's messages. */
+static int check_number(const meshcoll_t *h, uint32_t number)
 {
-    if (!status)
-        status = mc_request_start(&r->head);
-    if (status) {
-        mc_request_drop(&r->head);
-        return status;
-    }
-    *request = &r->head;
-    return MESHCOLL_OK;
+    const mc_list_node_t *n =
+        h->calls.n_persistent > MC_PERSISTENT_NUMBERS ? h->requests.first : NULL;
+    while (n && !(mc_request_of_mesh(n)->persistent && mc_request_of_mesh(n)->number == number))
+        n = n->next;
+    return n ? mc_fail(
+                   MESHCOLL_ERR_UNSUPPORTED,
+                   "a persistent request that was made %d such requests ago still exists: expected "
+                   "it to be free, as its number comes again; free it first",
+                   MC_PERSISTENT_NUMBERS)
+             : MESHCOLL_OK;
 }
 
-/* Calls that were made before -------------------------------------------------------------------- */
+int mc_call_check(meshcoll_t *h, const meshcoll_args_t *given, const char *host_only,
+                  mc_call_t *call)
+{
+    call->is_barrier = given->in == &h->calls.arrived;
+    call->number = mc_take_numbers(h, call->is_persistent, mc_call_exchanges(given));
+    int status = call->is_persistent ? check_number(h, call->number.own) : MESHCOLL_OK;
+    if (!status)
+        status = mc_args_check(h, given, &call->args);
+    return status ? status : mc_call_memory(h, call, host_only);
+}
 
 /* Of what kind calls like this find their request bound, if at all. */
-static uint64_t kind_of(const meshcoll_t *h, const mc_call_args_t *asked)
+static uint64_t kind_of(const meshcoll_t *h, const mc_call_t *call)
 {
-    const meshcoll_args_t *const a = asked->given;
-    return a && !h->hooks->compare && !h->hooks->made ? mc_cache_kind(a, asked->is_barrier)
-                                                      : MC_KIND_ONCE;
+    const bool notes = call->given && !h->hooks->compare && !h->hooks->made;
+    return notes ? mc_cache_kind(call->given, call->is_barrier) : MC_KIND_ONCE;
 }
 
-/* Moves the binding to the call's buffers, and to another workspace. */
-__attribute__((noinline)) static int move(mc_cached_t *c, const meshcoll_args_t *given)
+/* Counts a call, or has it compared, and binds its request. Where it fails the other ranks are told. */
+static int bind(meshcoll_t *h, mc_run_t *r, const mc_call_t *call)
 {
-    mc_run_t *const r = &c->run;
-    const int status = r->workspace || r->needs == 0 ? mc_run_move(r, given->in, given->out)
-                                                     : MESHCOLL_ERR_NO_MEMORY;
-    if (status) { /* the request has no binding then */
-        c->kind = MC_KIND_ONCE;
-        return mc_lead_refused(r->head.mesh, r->head.number, false, status);
-    }
-    c->in = given->in;
-    c->out = given->out;
-    return MESHCOLL_OK;
-}
-
-int mc_call_start_bound(meshcoll_t *h, mc_cached_t *c, const meshcoll_args_t *given,
-                        meshcoll_request_t **request)
-{
-    mc_run_t *const r = &c->run;
-    mc_cache_take(h, c, mc_next_call(h));
-    mc_lead_call(h, c->bytes, r);
-    if (r->needs > 0)
-        r->workspace = mc_take_memory(h);
-    const bool stays = c->in == given->in && c->out == given->out &&
-                       (r->needs == 0 || (r->workspace && mc_run_stays(r)));
-    return start(r, stays ? MESHCOLL_OK : move(c, given), request);
-}
-
-__attribute__((noinline)) static int defer(meshcoll_t *h, const mc_call_args_t *asked,
-                                           const mc_choice_entry_t *choice,
-                                           meshcoll_request_t **request)
-{
-    mc_run_t *r;
-    const int status = mc_adapt_defer(h, asked, choice, &r);
-    return status ? mc_call_refused(h, &(mc_refused_t){asked->number, false, false}, status)
-                  : start(r, status, request);
-}
-
-int mc_call_start(meshcoll_t *h, const mc_call_args_t *asked, meshcoll_request_t **request)
-{
-    const meshcoll_args_t *const a = &asked->args;
-    const uint64_t kind = kind_of(h, asked);
-    mc_choice_entry_t choice = mc_cache_entry(h, a, asked->is_barrier);
-    mc_adapted_t adapted;
-    mc_cached_t *c;
-    mc_description_t call = {
-        .args = a, .number = asked->number.own, .is_barrier = asked->is_barrier};
-    int status = mc_adapt_choose(h, asked, &choice, &adapted);
-    if (adapted == MC_ADAPT_DEFERRED)
-        return defer(h, asked, &choice, request);
-    if (!status) {
-        call.strategy = &choice.best.strategy;
-        h->calls.making = &call;
-        status = mc_cache_serve(h, a, &choice, kind != MC_KIND_ONCE, asked->number.own, &c);
-        h->calls.making = NULL;
-    }
-    if (status) {
-        mc_return_memory(h, asked->staging);
-        return mc_call_refused(h, &(mc_refused_t){asked->number, false, false}, status);
-    }
-    mc_run_t *const r = &c->run;
-    r->staging = asked->staging;
-    mc_run_sign(r, mc_digest_of(h, a, asked->is_barrier), choice.candidate);
+    int status = MESHCOLL_OK;
     if (h->hooks->compare) /* it bounds the lead, and calls that it ends count differently */
-        status = h->hooks->compare(r, &call, asked->number.check);
-    else
-        mc_lead_call(h, mc_lead_bytes(h, a), r);
+        status = h->hooks->compare(r, call);
+    else if (!call->is_persistent)
+        mc_lead_call(h, mc_lead_bytes(h, &call->args), r);
     if (!status && !r->head.why)
-        status =
-            a->in_counts ? mc_counts_bind(r, a, asked->number.counts) : mc_cache_bind(r, a, NULL);
-    if (status)
-        status = mc_lead_refused(h, asked->number.own, false, status);
-    else if (kind != MC_KIND_ONCE)
-        mc_cache_note(c, asked->given, kind, choice.left, mc_lead_bytes(h, a));
-    if (adapted == MC_ADAPT_TIMED)
-        mc_adapt_time(c, !asked->is_nonblocking);
-    return start(r, status, request);
+        status = mc_call_bind(r, call);
+    return status ? mc_lead_refused(h, call->number.own, call->is_persistent, status) : status;
+}
+
+int mc_call_start(meshcoll_t *h, mc_call_t *call, meshcoll_request_t **request)
+{
+    const uint64_t kind = kind_of(h, call);
+    mc_cached_t *c;
+    mc_run_t *deferred = NULL;
+    int status = mc_adapt_choose(h, call);
+    if (!status && call->is_deferred)
+        status = mc_adapt_defer(h, call, &deferred);
+    else if (!status)
+        status = mc_cache_serve(h, call, kind != MC_KIND_ONCE, &c);
+    if (status) {
+        mc_return_memory(h, call->staging);
+        return mc_call_refused(h, call, status);
+    }
+    if (deferred)
+        return mc_call_begin(deferred, MESHCOLL_OK, request);
+    mc_run_t *const r = &c->run;
+    r->staging = call->staging;
+    mc_run_sign(r, mc_digest_of(h, &call->args, call->is_barrier), call->candidate);
+    status = bind(h, r, call);
+    if (!status && kind != MC_KIND_ONCE)
+        mc_cache_note(c, call, kind, mc_lead_bytes(h, &call->args));
+    if (call->is_timed)
+        mc_adapt_time(c, call->waits);
+    return mc_call_begin(r, status, request);
 }
 
 /* Persistent requests ----------------------------------------------------------------------------- */
@@ -124,82 +95,43 @@ static void release(meshcoll_request_t *r)
 const mc_request_kind_t mc_persistent_kind = {
     .bytes = sizeof(mc_persistent_t), MC_RUN, .release = release};
 
-static int bind_own(mc_run_t *r, const meshcoll_args_t *a, uint32_t counts)
+/* A request with its number, planned where it has elements. */
+static int make_own(meshcoll_t *h, const mc_request_kind_t *kind, const mc_call_t *call,
+                    mc_persistent_t **own)
 {
-    mc_operands_t operands = mc_operands_of(a);
-    if (!r->plan)
-        return MESHCOLL_OK;
-    if (a->in_counts)
-        return mc_counts_bind(r, a, counts);
-    int status = mc_args_own_counts(r->head.mesh, a, &operands);
-    if (!status)
-        status = mc_run_bind(r, &operands);
-    if (!status)
-        mc_huge_pages(&r->executor);
-    return status;
-}
-
-/* Of a call that is refused before it is compared. */
-static int refuse(meshcoll_t *h, mc_numbers_t number, int status)
-{
-    return mc_call_refused(h, &(mc_refused_t){number, true, false}, status);
-}
-
-/* A request with its numbers, planned where it has elements. */
-static int make_own(meshcoll_t *h, const mc_request_kind_t *kind, const mc_call_args_t *asked,
-                    const mc_ranked_t *choice, mc_persistent_t **own)
-{
-    const meshcoll_args_t *const a = &asked->args;
     mc_run_t *r;
-    int status = mc_run_make(h, kind, a, choice, &r);
+    int status = mc_run_make(h, kind, call, &r);
     if (status)
         return status;
     r->head.persistent = true;
-    r->head.number = asked->number.own;
     r->workspace = &r->own;
-    mc_run_sign(r, mc_digest_of(h, a, asked->is_barrier), 0);
+    mc_run_sign(r, mc_digest_of(h, &call->args, call->is_barrier), 0);
     *own = (mc_persistent_t *)r;
-    status = a->count > 0 ? mc_run_plan(r, a) : MESHCOLL_OK;
+    status = call->args.count > 0 ? mc_run_plan(r, call) : MESHCOLL_OK;
     if (!status)
-        status = mc_lead_persistent(*own, a);
+        status = mc_lead_persistent(*own, &call->args);
     if (status)
         mc_request_drop(&r->head);
     return status;
 }
 
-int mc_call_persist(meshcoll_t *h, const mc_call_args_t *asked, const mc_request_kind_t *kind,
+int mc_call_persist(meshcoll_t *h, mc_call_t *call, const mc_request_kind_t *kind,
                     meshcoll_request_t **request)
 {
-    const meshcoll_args_t *const a = &asked->args;
-    const mc_numbers_t number = asked->number;
-    const mc_choice_key_t key = mc_cache_entry(h, a, asked->is_barrier).key;
-    mc_ranked_t best;
     mc_persistent_t *own;
-    int status = mc_cache_choose(h, a, asked->is_barrier, &best);
-    if (status)
-        return refuse(h, number, status);
-    mc_adapt_recall(h, &key, &best);
-    const mc_description_t call = {.args = a,
-                                   .strategy = &best.strategy,
-                                   .number = number.own,
-                                   .is_barrier = asked->is_barrier};
-    h->calls.making = &call;
-    status = make_own(h, kind, asked, &best, &own);
-    h->calls.making = NULL;
-    if (status)
-        return refuse(h, number, status);
-    mc_run_t *const r = &own->run;
-    if (h->hooks->compare)
-        status = h->hooks->compare(r, &call, number.check);
-    if (!status && !r->head.why)
-        status = bind_own(r, a, number.counts);
-    if (status) {
-        status = mc_lead_refused(h, number.own, true, status);
-        mc_request_drop(&r->head);
-        return status;
+    int status = mc_cache_choose(h, call);
+    if (!status) {
+        mc_adapt_recall(h, &call->key, &call->best);
+        status = make_own(h, kind, call, &own);
     }
-    *request = &r->head;
-    return MESHCOLL_OK;
+    if (status)
+        return mc_call_refused(h, call, status);
+    status = bind(h, &own->run, call);
+    if (status)
+        mc_request_drop(&own->run.head);
+    else
+        *request = &own->run.head;
+    return status;
 }
 
 /* A run may be complete as soon as it has started. */

@@ -111,41 +111,29 @@ static const mc_request_kind_t gather_kind = {MC_CACHED_RUN, .is_internal = true
 /* Beginning ---------------------------------------------------------------------------------------- */
 
 /* The strategy depends on nothing but the mesh and its links. */
-static int choose(const meshcoll_t *h, size_t bytes, mc_strategy_t *strategy)
+int mc_check_gather(meshcoll_t *h, const mc_gathered_t *what, const mc_request_kind_t *kind,
+                    void *task, mc_run_t **run)
 {
     const mc_pacing_t pacing = mc_handle_pacing(h);
     const mc_planner_query_t query = {
-        .bytes = (double)bytes * (double)h->mesh.size, .max_segments = 1, .pacing = &pacing};
-    mc_ranked_t best;
-    const int status = mc_planner_best(MESHCOLL_ALLGATHER, &h->mesh, &h->links, &query, &best);
-    if (!status)
-        *strategy = best.strategy;
-    return status;
-}
-
-int mc_check_gather(meshcoll_t *h, const mc_gathered_t *what, mc_own_call_t call, mc_run_t **run)
-{
-    const meshcoll_args_t args = {.size = sizeof args,
-                                  .collective = MESHCOLL_ALLGATHER,
-                                  .in = what->own,
-                                  .out = what->all,
-                                  .count = what->bytes / sizeof(int64_t),
-                                  .datatype = MESHCOLL_INT64,
-                                  .strategy = what->name};
-    mc_strategy_t strategy;
-    const int status = choose(h, what->bytes, &strategy);
-    call.args = &args;
-    call.strategy = &strategy;
-    return status ? status : mc_cache_prepare(h, &call, run);
+        .bytes = (double)what->bytes * (double)h->mesh.size, .max_segments = 1, .pacing = &pacing};
+    mc_call_t call = {.args = {.collective = MESHCOLL_ALLGATHER,
+                               .in = what->own,
+                               .out = what->all,
+                               .count = what->bytes / sizeof(int64_t),
+                               .datatype = MESHCOLL_INT64,
+                               .strategy = what->name},
+                      .number.own = what->number};
+    const int status = mc_planner_best(MESHCOLL_ALLGATHER, &h->mesh, &h->links, &query, &call.best);
+    return status ? status : mc_cache_prepare(h, &call, kind, task, run);
 }
 
 /* Where it fails it has freed the check. */
 static int start(meshcoll_t *h, mc_check_t *c, uint32_t number)
 {
+    const mc_gathered_t what = {&c->own, c->all, sizeof c->own, "MESHCOLL_CHECK's", number};
     mc_run_t *x;
-    int status =
-        mc_check_gather(h, &(mc_gathered_t){&c->own, c->all, sizeof c->own, "MESHCOLL_CHECK's"},
-                        (mc_own_call_t){.number = number, .kind = &gather_kind, .task = c}, &x);
+    int status = mc_check_gather(h, &what, &gather_kind, c, &x);
     if (status) {
         free(c);
         return status;
@@ -184,8 +172,9 @@ static int begin(meshcoll_t *h, mc_run_t *of, const mc_fingerprint_t *f, uint32_
     return MESHCOLL_OK;
 }
 
-int mc_check_call(mc_run_t *r, const mc_description_t *call, uint32_t number)
+int mc_check_call(mc_run_t *r, const mc_call_t *call)
 {
+    const uint32_t number = call->number.check;
     const mc_fingerprint_t f = mc_fingerprint_of(r->head.mesh, call);
     return number ? begin(r->head.mesh, r, &f, number, NULL) : MESHCOLL_OK;
 }
@@ -209,31 +198,32 @@ int mc_check_wait(meshcoll_t *h, const mc_fingerprint_t *f, uint32_t number, mc_
     return status;
 }
 
-int mc_check_call_now(meshcoll_t *h, const mc_description_t *call, uint32_t number)
+int mc_check_call_now(meshcoll_t *h, const mc_call_t *call)
 {
     mc_differ_t differ;
     const mc_fingerprint_t f = mc_fingerprint_of(h, call);
-    return mc_check_wait(h, &f, number, &differ);
+    return mc_check_wait(h, &f, call->number.check, &differ);
 }
 
 /* Takes part in the comparison, and keeps the text of the error. */
-static int compare_refused(meshcoll_t *h, const mc_refused_t *refused, int status)
+static int compare_refused(meshcoll_t *h, const mc_call_t *call, int status)
 {
     char why[SENTENCE];
     mc_text_t text = mc_text(why, sizeof why);
     mc_differ_t differ;
-    const mc_fingerprint_t f = mc_fingerprint_refused(h, refused->number.own);
+    const mc_fingerprint_t f = mc_fingerprint_refused(h, call->number.own);
     mc_text_add(&text, "%s", meshcoll_last_error());
-    if (refused->waits)
-        (void)mc_check_wait(h, &f, refused->number.check, &differ);
+    if (call->waits)
+        (void)mc_check_wait(h, &f, call->number.check, &differ);
     else
-        (void)begin(h, NULL, &f, refused->number.check, NULL);
+        (void)begin(h, NULL, &f, call->number.check, NULL);
     return mc_fail(status, "%s", why);
 }
 
-int mc_check_refused(meshcoll_t *h, const mc_refused_t *refused, int status)
+/* Calls of a group were compared before. */
+int mc_check_refused(meshcoll_t *h, const mc_call_t *call, int status)
 {
-    return h->job->failure.status
-               ? mc_lead_refused(h, refused->number.own, refused->persistent, status)
-               : compare_refused(h, refused, status);
+    return h->job->failure.status || !call->number.check
+               ? mc_lead_refused(h, call->number.own, call->is_persistent, status)
+               : compare_refused(h, call, status);
 }

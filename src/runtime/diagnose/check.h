@@ -13,21 +13,23 @@
 #include "runtime/handle/run.h"
 #include "runtime/request/leads.h"
 
-/* The hooks of a mesh whose calls are compared (hooks.h). `number` is from mc_take_numbers; 0: the call is compared
- * with its group. Collective. If this fails otherwise than by ERR_MISMATCH, the mesh has failed. */
-int mc_check_call(mc_run_t *r, const mc_description_t *call, uint32_t number);
-int mc_check_call_now(meshcoll_t *h, const mc_description_t *call, uint32_t number);
-int mc_check_refused(meshcoll_t *h, const mc_refused_t *refused, int status);
+/* The hooks of a mesh whose calls are compared (hooks.h). Collective. If this fails otherwise than by ERR_MISMATCH, the
+ * mesh has failed. */
+int mc_check_call(mc_run_t *r, const mc_call_t *call);
+int mc_check_call_now(meshcoll_t *h, const mc_call_t *call);
+int mc_check_refused(meshcoll_t *h, const mc_call_t *call, int status);
 
 /* Prepares an allgather of the library's own, of `bytes` bytes of each rank, a multiple of 8; `name` stands in
- * MESHCOLL_EXPLAIN. Of `call` its number, kind and task. */
+ * MESHCOLL_EXPLAIN. `kind` and `task` as of mc_cache_prepare. */
 typedef struct {
     const void *own;
     void *all;
     size_t bytes;
     const char *name;
+    uint32_t number;
 } mc_gathered_t;
-int mc_check_gather(meshcoll_t *h, const mc_gathered_t *what, mc_own_call_t call, mc_run_t **run);
+int mc_check_gather(meshcoll_t *h, const mc_gathered_t *what, const mc_request_kind_t *kind,
+                    void *task, mc_run_t **run);
 
 /* In what the calls of ranks differ: one was refused; the number of calls in a group, so that the mesh
  * fails, as operation numbers differ from there on; something else. */
@@ -48,7 +50,7 @@ typedef struct mc_checks {
 
 /* In groups: their calls are compared at the end, before any starts. */
 uint32_t mc_check_group_opened(meshcoll_t *h);
-int mc_check_group_added(meshcoll_t *h, const mc_description_t *call);
+int mc_check_group_added(meshcoll_t *h, const mc_call_t *call);
 void mc_check_group_refused(meshcoll_t *h);
 int mc_check_group_ends(meshcoll_t *h);
 

@@ -13,7 +13,7 @@ uint32_t mc_check_group_opened(meshcoll_t *h)
     return c->number;
 }
 
-int mc_check_group_added(meshcoll_t *h, const mc_description_t *call)
+int mc_check_group_added(meshcoll_t *h, const mc_call_t *call)
 {
     mc_checks_t *const c = &h->diagnosis->checks;
     mc_fingerprint_t *const grown = mc_grown(c->call, c->n, &c->capacity, sizeof *grown);

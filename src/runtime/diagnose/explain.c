@@ -127,21 +127,21 @@ static mc_chooser_t chooser_of(const meshcoll_t *h, const meshcoll_args_t *a, bo
 }
 
 /* `a` has its root as a mesh rank; `equal`: blocks of it, if there are any, are of one size. */
-static mc_call_t head_of(const meshcoll_t *h, const meshcoll_args_t *a, bool equal, bool forced)
+static mc_record_t head_of(const meshcoll_t *h, const meshcoll_args_t *a, bool equal, bool forced)
 {
     const mc_move_t *const move = &mc_moves[a->collective];
     const mc_numbering_t *const aligned = mc_args_aligned(h, a);
     /* with blocks of unequal sizes, count covers all blocks */
     const uint64_t blocks = mc_move_has_blocks(move) && equal ? (uint64_t)h->mesh.size : 1;
-    return (mc_call_t){.collective = a->collective,
-                       .root = a->root,
-                       .bytes = a->count * meshcoll_datatype_size(a->datatype) * blocks,
-                       .chooser = chooser_of(h, a, forced),
-                       .in_order = move->reduces && !aligned && !mc_op_commutes(a->op),
-                       .aligned = aligned};
+    return (mc_record_t){.collective = a->collective,
+                         .root = a->root,
+                         .bytes = a->count * meshcoll_datatype_size(a->datatype) * blocks,
+                         .chooser = chooser_of(h, a, forced),
+                         .in_order = move->reduces && !aligned && !mc_op_commutes(a->op),
+                         .aligned = aligned};
 }
 
-static mc_call_t head_of_request(const mc_run_t *r, bool forced)
+static mc_record_t head_of_request(const mc_run_t *r, bool forced)
 {
     const meshcoll_args_t args = {.collective = r->collective,
                                   .root = r->root,
@@ -149,7 +149,7 @@ static mc_call_t head_of_request(const mc_run_t *r, bool forced)
                                   .count = r->operands.count,
                                   .datatype = r->operands.datatype,
                                   .op = r->operands.op};
-    mc_call_t head = head_of(r->head.mesh, &args, !r->operands.out_counts, forced);
+    mc_record_t head = head_of(r->head.mesh, &args, !r->operands.out_counts, forced);
     head.strategy = r->choice.strategy;
     return head;
 }
@@ -162,21 +162,21 @@ static bool same_gpu(const mc_on_gpu_t *a, const mc_on_gpu_t *b)
            a->why_host == b->why_host;
 }
 
-static bool same_call(const mc_call_t *a, const mc_call_t *b)
+static bool same_call(const mc_record_t *a, const mc_record_t *b)
 {
     return a->collective == b->collective && a->root == b->root && a->bytes == b->bytes &&
            a->chooser == b->chooser && a->in_order == b->in_order && a->aligned == b->aligned &&
            same_gpu(&a->gpu, &b->gpu) && mc_strategy_equal(&a->strategy, &b->strategy);
 }
 
-static int add_call(mc_explain_t *e, const mc_call_t *head, mc_call_t **call)
+static int add_call(mc_explain_t *e, const mc_record_t *head, mc_record_t **call)
 {
     const size_t samples = (size_t)MC_EXPLAINED_RUNS * mc_call_width(head);
-    mc_call_t **const grown = mc_grown(e->call, e->n_calls, &e->capacity, sizeof *grown);
+    mc_record_t **const grown = mc_grown(e->call, e->n_calls, &e->capacity, sizeof *grown);
     if (!grown)
         return mc_fail_memory("the list of calls");
     e->call = grown;
-    mc_call_t *const fresh = calloc(1, sizeof *fresh + samples * sizeof(double));
+    mc_record_t *const fresh = calloc(1, sizeof *fresh + samples * sizeof(double));
     if (!fresh)
         return mc_fail_memory("the times of a call");
     *fresh = *head;
@@ -186,7 +186,7 @@ static int add_call(mc_explain_t *e, const mc_call_t *head, mc_call_t **call)
 }
 
 /* *call is NULL where there are too many. */
-static int find_call(mc_explain_t *e, const mc_call_t *head, mc_call_t **call)
+static int find_call(mc_explain_t *e, const mc_record_t *head, mc_record_t **call)
 {
     *call = NULL;
     for (uint32_t i = e->n_calls; i-- > 0;)
@@ -200,14 +200,14 @@ static int find_call(mc_explain_t *e, const mc_call_t *head, mc_call_t **call)
 int mc_explain_bound(mc_run_t *r)
 {
     mc_watch_t *const watch = r->watch;
-    const mc_call_t head = head_of_request(r, watch->forced);
+    const mc_record_t head = head_of_request(r, watch->forced);
     return find_call(r->head.mesh->diagnosis->explain, &head, &watch->call);
 }
 
 int mc_explain_on_gpu(meshcoll_t *h, const meshcoll_args_t *args, const mc_strategy_t *strategy,
-                      const mc_on_gpu_t *gpu, mc_call_t **call)
+                      const mc_on_gpu_t *gpu, mc_record_t **call)
 {
-    mc_call_t head = head_of(h, args, !args->counts && !args->counts_at_root, args->strategy);
+    mc_record_t head = head_of(h, args, !args->counts && !args->counts_at_root, args->strategy);
     head.strategy = *strategy;
     head.gpu = *gpu;
     return find_call(h->diagnosis->explain, &head, call);
@@ -292,7 +292,7 @@ void mc_explain_phases(const mc_plan_t *plan, const mc_timeline_t *timeline, int
 }
 
 /* Stores a run's time; returns where those of its phases belong. */
-static double *add_run(mc_call_t *call, double seconds)
+static double *add_run(mc_record_t *call, double seconds)
 {
     double *const sample =
         call->sample + call->n_runs % MC_EXPLAINED_RUNS * (size_t)mc_call_width(call);
@@ -305,7 +305,7 @@ static double *add_run(mc_call_t *call, double seconds)
 
 void mc_explain_ran(mc_run_t *r)
 {
-    mc_call_t *const call = ((const mc_watch_t *)r->watch)->call;
+    mc_record_t *const call = ((const mc_watch_t *)r->watch)->call;
     /* the timeline of a benchmark, where it records the request too */
     const mc_timeline_t *const timeline = r->executor.timeline;
     if (!call) {
@@ -316,7 +316,7 @@ void mc_explain_ran(mc_run_t *r)
     mc_explain_phases(r->plan, timeline, call->strategy.n_phases, phases);
 }
 
-void mc_explain_took(const meshcoll_t *h, mc_call_t *call, double seconds)
+void mc_explain_took(const meshcoll_t *h, mc_record_t *call, double seconds)
 {
     if (!call)
         h->diagnosis->explain->n_left_out++;

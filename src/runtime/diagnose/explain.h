@@ -19,7 +19,7 @@ typedef enum {
     MC_BY_BARRIER      /* the planner, whatever strategy is forced */
 } mc_chooser_t;
 
-typedef struct mc_call {
+typedef struct mc_record {
     meshcoll_collective_t collective;
     int32_t root;
     uint64_t bytes; /* of the whole vector */
@@ -34,14 +34,14 @@ typedef struct mc_call {
     double least;
     /* a ring of the last runs; each: seconds of the whole, of each phase, and of the final flush */
     double sample[];
-} mc_call_t;
+} mc_record_t;
 
 typedef struct mc_explain {
     char *path;    /* NULL: stderr */
     double factor; /* a ratio of predicted to measured time above which the report warns */
     char *links;   /* as given; NULL: the default */
     char *links_from;
-    mc_call_t **call;
+    mc_record_t **call;
     uint32_t n_calls, capacity;
     uint64_t n_left_out; /* runs of calls beyond MC_EXPLAINED_CALLS */
 } mc_explain_t;
@@ -49,8 +49,8 @@ typedef struct mc_explain {
 /* The records of a request. */
 typedef struct mc_watch {
     mc_timeline_t timeline;
-    mc_call_t *call; /* NULL: there are too many calls */
-    bool forced;     /* its arguments force a strategy */
+    mc_record_t *call; /* NULL: there are too many calls */
+    bool forced;       /* its arguments force a strategy */
 } mc_watch_t;
 
 /* Reads the setting. *explain stays unset where MESHCOLL_EXPLAIN is not given or says off;
@@ -67,11 +67,11 @@ int mc_explain_bound(mc_run_t *r);
 void mc_explain_ran(mc_run_t *r);
 void mc_explain_freed(mc_run_t *r);
 int mc_explain_on_gpu(meshcoll_t *h, const meshcoll_args_t *args, const mc_strategy_t *strategy,
-                      const mc_on_gpu_t *gpu, mc_call_t **call);
-void mc_explain_took(const meshcoll_t *h, mc_call_t *call, double seconds);
+                      const mc_on_gpu_t *gpu, mc_record_t **call);
+void mc_explain_took(const meshcoll_t *h, mc_record_t *call, double seconds);
 
 /* Returns the number of doubles in a sample of a call. */
-static inline uint32_t mc_call_width(const mc_call_t *call)
+static inline uint32_t mc_call_width(const mc_record_t *call)
 {
     return 2 + (uint32_t)call->strategy.n_phases;
 }

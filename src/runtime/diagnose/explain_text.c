@@ -101,7 +101,7 @@ static void print_alternative(const report_t *r, const char *before, const mc_ra
 
 /* Prints the cheapest strategy with other phases and another cost: one with the same cost often
  * sends the same messages. */
-static void print_next(const report_t *r, const mc_call_t *call, double seconds,
+static void print_next(const report_t *r, const mc_record_t *call, double seconds,
                        const mc_ranking_t *ranking)
 {
     for (uint32_t i = 0; i < ranking->n; i++) {
@@ -114,7 +114,7 @@ static void print_next(const report_t *r, const mc_call_t *call, double seconds,
     fprintf(r->out, "  next best: none with another cost\n");
 }
 
-static void print_chooser(const report_t *r, const mc_call_t *call)
+static void print_chooser(const report_t *r, const mc_record_t *call)
 {
     static const char *const by[] = {
         [MC_BY_PLANNER] = "chosen by the planner, as the cheapest",
@@ -129,7 +129,7 @@ static void print_chooser(const report_t *r, const mc_call_t *call)
     fputc('\n', r->out);
 }
 
-static int print_why(const report_t *r, const mc_call_t *call, double seconds)
+static int print_why(const report_t *r, const mc_record_t *call, double seconds)
 {
     const mc_pacing_t pacing = mc_handle_pacing(r->h);
     const mc_planner_query_t query = {.root = call->root,
@@ -170,8 +170,8 @@ static int by_value(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* Returns the median run, as a sample of mc_call_t. */
-static const double *median_run(const mc_call_t *call)
+/* Returns the median run, as a sample of mc_record_t. */
+static const double *median_run(const mc_record_t *call)
 {
     double value[MC_EXPLAINED_RUNS];
     const double *sample = call->sample;
@@ -201,7 +201,7 @@ static void add_times(mc_table_t *table, double predicted, double measured)
                  measured > 0 && predicted > 0 ? print_ratio(measured / predicted, ratio) : "-");
 }
 
-MC_APART static double predict_phase(const report_t *r, const mc_call_t *call, int32_t i)
+MC_APART static double predict_phase(const report_t *r, const mc_record_t *call, int32_t i)
 {
     const mc_links_t links = mc_links_at(&r->h->links, (double)call->bytes);
     const mc_phase_cost_t cost =
@@ -211,7 +211,7 @@ MC_APART static double predict_phase(const report_t *r, const mc_call_t *call, i
 
 /* Prints the times; returns the phase whose measured time is furthest from the predicted one; -1: a
  * kernel tells none of its phases. */
-static int32_t print_times(const report_t *r, const mc_call_t *call, double seconds)
+static int32_t print_times(const report_t *r, const mc_record_t *call, double seconds)
 {
     mc_table_t table = mc_table("lrrr");
     const double *const run = median_run(call);
@@ -273,7 +273,7 @@ static void print_advice(const report_t *r)
 }
 
 /* Prints a warning if there is reason to; returns whether it did. `furthest`: -1: unknown. */
-static bool print_warning(const report_t *r, const mc_call_t *call, double seconds,
+static bool print_warning(const report_t *r, const mc_record_t *call, double seconds,
                           int32_t furthest)
 {
     const double measured = *median_run(call);
@@ -301,7 +301,7 @@ static bool print_warning(const report_t *r, const mc_call_t *call, double secon
 
 /* Calls ------------------------------------------------------------------------------------------ */
 
-static void print_title(const report_t *r, const mc_call_t *call)
+static void print_title(const report_t *r, const mc_record_t *call)
 {
     const mc_move_t *const move = &mc_moves[call->collective];
     if (call->chooser == MC_BY_BARRIER)
@@ -345,7 +345,7 @@ static void print_gpu(const report_t *r, const mc_on_gpu_t *g)
                 g->direct, g->sent);
 }
 
-static int print_call(report_t *r, const mc_call_t *call)
+static int print_call(report_t *r, const mc_record_t *call)
 {
     const double seconds = mc_strategy_seconds(&call->strategy, &r->h->mesh, &r->h->links,
                                                call->root, (double)call->bytes);
@@ -367,8 +367,8 @@ static int print_call(report_t *r, const mc_call_t *call)
 
 static int by_total(const void *left, const void *right)
 {
-    const mc_call_t *const a = *(const mc_call_t *const *)left;
-    const mc_call_t *const b = *(const mc_call_t *const *)right;
+    const mc_record_t *const a = *(const mc_record_t *const *)left;
+    const mc_record_t *const b = *(const mc_record_t *const *)right;
     return (a->total < b->total) - (a->total > b->total);
 }
 
@@ -377,7 +377,7 @@ static int print_calls(report_t *r)
 {
     uint32_t n = 0;
     int status = MESHCOLL_OK;
-    const mc_call_t **const call = malloc(((size_t)r->e->n_calls + 1) * sizeof *call);
+    const mc_record_t **const call = malloc(((size_t)r->e->n_calls + 1) * sizeof *call);
     if (!call)
         return mc_fail_memory("a report");
     for (uint32_t i = 0; i < r->e->n_calls; i++)

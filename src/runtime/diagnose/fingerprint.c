@@ -58,22 +58,22 @@ static void take_args(const meshcoll_t *h, const meshcoll_args_t *a, mc_fingerpr
     take_counts(h, a, f);
 }
 
-mc_fingerprint_t mc_fingerprint_of(const meshcoll_t *h, const mc_description_t *call)
+mc_fingerprint_t mc_fingerprint_of(const meshcoll_t *h, const mc_call_t *call)
 {
     if (!call)
         return empty(h, MC_ASKS_NONE, 0);
     const mc_asks_t kind = call->is_barrier  ? MC_ASKS_BARRIER
                            : call->on_device ? MC_ASKS_ON_DEVICE
                                              : MC_ASKS_CALL;
-    mc_fingerprint_t f = empty(h, kind, call->number);
+    mc_fingerprint_t f = empty(h, kind, call->number.own);
     if (!call->is_barrier)
-        take_args(h, call->args, &f);
+        take_args(h, &call->args, &f);
     f.window = call->window;
     f.window_at = call->window_at;
-    if (call->strategy)
-        take_strategy(h, call->strategy, &f);
-    else if (call->args->strategy)
-        f.strategy = hash_text(call->args->strategy);
+    if (call->is_chosen)
+        take_strategy(h, &call->best.strategy, &f);
+    else if (call->args.strategy)
+        f.strategy = hash_text(call->args.strategy);
     return f;
 }
 

@@ -7,8 +7,7 @@
 
 #include "base/base.h"
 
-struct mc_call_args;
-struct mc_call_memory;
+struct mc_call;
 struct mc_job;
 
 /* REGISTERED: of the host, and pinned by CUDA. MANAGED: moves between host and devices. */
@@ -39,9 +38,8 @@ typedef struct mc_device_ops {
 
     /* All below are NULL where the library is built without src/gpu. Runs a checked call that has its numbers to its
      * end; or makes a persistent request for it. */
-    int (*run)(meshcoll_t *mesh, const struct mc_call_args *asked, const mc_pointer_t *buffer);
-    int (*init)(meshcoll_t *mesh, const struct mc_call_args *asked, const mc_pointer_t *buffer,
-                meshcoll_request_t **request);
+    int (*run)(meshcoll_t *mesh, struct mc_call *call);
+    int (*init)(meshcoll_t *mesh, struct mc_call *call, meshcoll_request_t **request);
     /* The public calls of these names. */
     int (*enqueue)(meshcoll_t *mesh, const meshcoll_args_t *args, void *stream);
     int (*enqueue_request)(meshcoll_request_t *request, void *stream);

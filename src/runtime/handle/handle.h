@@ -5,6 +5,7 @@
 #include "mesh/link/link.h"
 #include "runtime/choose/choice.h"
 #include "runtime/execute/executor.h"
+#include "runtime/handle/call.h"
 #include "runtime/handle/hooks.h"
 #include "runtime/handle/job.h"
 #include "runtime/handle/lead.h"
@@ -45,9 +46,9 @@ typedef struct {
     struct mc_adapt *adapt;
     bool ordered;
     uint64_t unlearned;
-    const mc_description_t *making; /* for which connections may be made; NULL: none */
-    int32_t arrived;                /* the buffer of barriers */
-    size_t *own_counts;             /* see mc_args_own_counts; NULL: none yet */
+    const mc_call_t *making; /* for which connections may be made; NULL: none */
+    int32_t arrived;         /* the buffer of barriers */
+    size_t *own_counts;      /* see mc_args_own_counts; NULL: none yet */
 } mc_calls_t;
 
 /* The lead of its calls, and the barriers of all its leads (request/leads.h). */

@@ -10,19 +10,8 @@
 
 struct mc_call;
 struct mc_job;
-struct mc_refused;
+struct mc_record;
 struct mc_run;
-
-/* A call that is being made. */
-typedef struct {
-    const meshcoll_args_t *args;   /* checked */
-    const mc_strategy_t *strategy; /* NULL: not chosen yet */
-    uint32_t number;
-    bool is_barrier, on_device;
-    /* On device memory: 1 more than the number of the registration that OUT lies in, 0: none; twice where it lies
-     * there, and 1 more for an alltoall in place. */
-    uint64_t window, window_at;
-} mc_description_t;
 
 /* How a call on device memory runs; all 0: on host memory. */
 typedef struct {
@@ -45,19 +34,19 @@ typedef struct {
     /* Calls on device memory: finds the record of one, NULL where there are too many; and a run of it took so long,
      * negative: unknown. */
     int (*on_gpu)(meshcoll_t *h, const meshcoll_args_t *args, const mc_strategy_t *strategy,
-                  const mc_on_gpu_t *gpu, struct mc_call **record);
-    void (*took)(const meshcoll_t *h, struct mc_call *record, double seconds);
+                  const mc_on_gpu_t *gpu, struct mc_record **record);
+    void (*took)(const meshcoll_t *h, struct mc_record *record, double seconds);
 
-    /* Compares a call with those of the other ranks, by an operation with that number (0: not this one): the request
-     * is held until that has ended, or this rank waits for it. ERR_MISMATCH. */
-    int (*compare)(struct mc_run *r, const mc_description_t *call, uint32_t number);
-    int (*compare_now)(meshcoll_t *h, const mc_description_t *call, uint32_t number);
+    /* Compares a call with those of the other ranks, by an operation with its number for that (0: not this one): the
+     * request is held until that has ended, or this rank waits for it. ERR_MISMATCH. */
+    int (*compare)(struct mc_run *r, const struct mc_call *call);
+    int (*compare_now)(meshcoll_t *h, const struct mc_call *call);
     /* A call was refused with `status` and the thread's last error: both are left. */
-    int (*refused)(meshcoll_t *h, const struct mc_refused *call, int status);
+    int (*refused)(meshcoll_t *h, const struct mc_call *call, int status);
     /* A group opens, and the number of its comparison is returned; a call is added, or refused; the group is compared
      * before any of its calls starts. */
     uint32_t (*group_opened)(meshcoll_t *h);
-    int (*group_added)(meshcoll_t *h, const mc_description_t *call);
+    int (*group_added)(meshcoll_t *h, const struct mc_call *call);
     void (*group_refused)(meshcoll_t *h);
     int (*group_ends)(meshcoll_t *h);
 } mc_hooks_t;

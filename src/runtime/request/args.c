@@ -325,44 +325,40 @@ static int check_mixed(const meshcoll_args_t *args, const buffers_t *b)
     return MESHCOLL_OK;
 }
 
-int mc_call_memory_ask(const meshcoll_t *h, const meshcoll_args_t *args, mc_call_memory_t *memory)
+int mc_call_memory(const meshcoll_t *h, mc_call_t *call, const char *host_only)
 {
-    const buffers_t b = ask(h, args);
-    const int status = check_mixed(args, &b);
-    if (status)
+    const meshcoll_args_t *const a = &call->args;
+    if (!h->job->device->pointer)
+        return MESHCOLL_OK;
+    const buffers_t b = ask(h, a);
+    int status = check_mixed(a, &b);
+    if (status || (!is_device(b.has_in, &b.in) && !is_device(b.has_out, &b.out)))
         return status;
-    memory->on_device = is_device(b.has_in, &b.in) || is_device(b.has_out, &b.out);
-    memory->buffer = is_device(b.has_in, &b.in) ? b.in : b.out;
-    return memory->on_device ? mc_device_check_built(h->job->device) : MESHCOLL_OK;
+    status = mc_device_check_built(h->job->device);
+    if (!status && host_only)
+        status = mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                         "%s: the buffers are device memory, which %s does not take: use "
+                         "meshcoll_enqueue, or a blocking call",
+                         meshcoll_collective_name(a->collective), host_only);
+    call->on_device = !status;
+    call->buffer = is_device(b.has_in, &b.in) ? b.in : b.out;
+    return status;
 }
 
-int mc_call_memory_refuse(const meshcoll_t *h, const meshcoll_args_t *args, const char *what)
+int mc_call_memory_need(const meshcoll_t *h, mc_call_t *call)
 {
-    mc_call_memory_t memory;
-    const int status = mc_call_memory(h, args, &memory);
-    if (status || !memory.on_device)
-        return status;
-    return mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                   "%s: the buffers are device memory, which %s does not take: use "
-                   "meshcoll_enqueue, or a blocking call",
-                   meshcoll_collective_name(args->collective), what);
-}
-
-int mc_call_memory_need(const meshcoll_t *h, const meshcoll_args_t *args, mc_call_memory_t *memory)
-{
-    const buffers_t b = ask(h, args);
+    const meshcoll_args_t *const a = &call->args;
+    const buffers_t b = ask(h, a);
     const bool bad_in = is_host(b.has_in, &b.in), bad = bad_in || is_host(b.has_out, &b.out);
     int status = h->job->device->check();
     if (!status && !bad)
-        status = check_mixed(args, &b);
-    if (status)
-        return status;
-    if (bad)
-        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                       "%s in a stream: %s is %s: expected device or managed memory",
-                       meshcoll_collective_name(args->collective), bad_in ? "in" : "out",
-                       mc_memory_kind_name(bad_in ? b.in.kind : b.out.kind));
-    memory->on_device = true;
-    memory->buffer = b.has_in ? b.in : b.out;
-    return MESHCOLL_OK;
+        status = check_mixed(a, &b);
+    if (!status && bad)
+        status = mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                         "%s in a stream: %s is %s: expected device or managed memory",
+                         meshcoll_collective_name(a->collective), bad_in ? "in" : "out",
+                         mc_memory_kind_name(bad_in ? b.in.kind : b.out.kind));
+    call->on_device = !status;
+    call->buffer = b.has_in ? b.in : b.out;
+    return status;
 }

@@ -32,30 +32,15 @@ const mc_numbering_t *mc_args_aligned(const meshcoll_t *h, const meshcoll_args_t
  * when it is wired. */
 bool mc_plans_by_comm(const meshcoll_t *h, const meshcoll_args_t *args);
 
-/* Device memory, and a buffer of it that this rank uses; of host memory only whether. */
-typedef struct mc_call_memory {
-    bool on_device;
-    mc_pointer_t buffer;
-} mc_call_memory_t;
-
-/* Asks about the buffers that this rank uses; `args` were checked. Managed memory counts as either,
- * and as the host's if both are managed. ERR_INVALID_ARG where one buffer is device memory and the
- * other the host's; ERR_UNSUPPORTED where the library is built without GPUs. Costs one comparison where there is no
- * driver. */
-int mc_call_memory_ask(const meshcoll_t *h, const meshcoll_args_t *args, mc_call_memory_t *memory);
-static inline int mc_call_memory(const meshcoll_t *h, const meshcoll_args_t *args,
-                                 mc_call_memory_t *memory)
-{
-    memory->on_device = false;
-    return h->job->device->pointer ? mc_call_memory_ask(h, args, memory) : MESHCOLL_OK;
-}
-/* Refuses device memory for `what`. */
-int mc_call_memory_refuse(const meshcoll_t *h, const meshcoll_args_t *args, const char *what);
+/* Is a checked call on device memory, and on which? Looks at the buffers that this rank uses. Managed memory counts as
+ * either, and as the host's if both are managed. `host_only`: what does not take device memory; NULL: the call does.
+ * ERR_INVALID_ARG where one buffer is device memory and the other the host's; ERR_UNSUPPORTED where the library is
+ * built without GPUs. */
+int mc_call_memory(const meshcoll_t *h, mc_call_t *call, const char *host_only);
+/* For a call in a stream: both must be memory that the GPU uses, managed memory too. */
+int mc_call_memory_need(const meshcoll_t *h, mc_call_t *call);
 
 /* "device memory" */
 const char *mc_memory_kind_name(mc_memory_kind_t kind);
-
-/* For a call in a stream: both must be memory that the GPU uses, managed memory too. */
-int mc_call_memory_need(const meshcoll_t *h, const meshcoll_args_t *args, mc_call_memory_t *memory);
 
 #endif

@@ -37,17 +37,12 @@ int mc_lead_agree(meshcoll_t *h);
  * once. */
 int mc_lead_refused(meshcoll_t *h, uint32_t number, bool persistent, int status);
 
-/* A call that was refused; `waits`: until the others know. */
-typedef struct mc_refused {
-    mc_numbers_t number;
-    bool persistent, waits;
-} mc_refused_t;
 /* To be called when a call was refused with `status`, which it returns with its text. The other ranks are told: they
  * fail while they wait in that call, unless calls are compared. */
-static inline int mc_call_refused(meshcoll_t *h, const mc_refused_t *refused, int status)
+static inline int mc_call_refused(meshcoll_t *h, const mc_call_t *call, int status)
 {
-    return h->hooks->refused ? h->hooks->refused(h, refused, status)
-                             : mc_lead_refused(h, refused->number.own, refused->persistent, status);
+    return h->hooks->refused ? h->hooks->refused(h, call, status)
+                             : mc_lead_refused(h, call->number.own, call->is_persistent, status);
 }
 
 /* Gives a persistent request a lead of its own. */

@@ -48,11 +48,6 @@ static inline uint32_t mc_next_persistent(meshcoll_t *h)
     return MC_CALL_NUMBERS + mc_take_number(&h->calls.n_persistent) % MC_PERSISTENT_NUMBERS;
 }
 
-/* Of one call: its own, an alltoallv's for counts, and that of the comparison. 0: there is none. */
-typedef struct {
-    uint32_t own, counts, check;
-} mc_numbers_t;
-
 /* Takes the numbers of a call. They depend on the call, not on its strategy, so that ranks agree on the
  * next call's numbers even where one fails early. Where calls are compared, each takes as many as
  * any other, so that ranks that make different calls meet in the comparison. */

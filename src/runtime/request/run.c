@@ -3,7 +3,6 @@
 #include "compose/planner/planner.h"
 #include "runtime/connect/connections.h"
 #include "runtime/progress/progress.h"
-#include "runtime/request/args.h"
 #include "runtime/request/request.h"
 
 #include <stdlib.h>
@@ -134,8 +133,7 @@ static int make_plan(mc_run_t *r)
     return status;
 }
 
-int mc_run_make(meshcoll_t *h, const mc_request_kind_t *kind, const meshcoll_args_t *args,
-                const mc_ranked_t *choice, mc_run_t **run)
+int mc_run_make(meshcoll_t *h, const mc_request_kind_t *kind, const mc_call_t *call, mc_run_t **run)
 {
     mc_run_t *const r = calloc(1, kind->bytes);
     if (!r)
@@ -143,10 +141,11 @@ int mc_run_make(meshcoll_t *h, const mc_request_kind_t *kind, const meshcoll_arg
     r->head.kind = kind;
     mc_request_enlist(h, &r->head);
     mc_run_unbind(r);
-    r->collective = args->collective;
-    r->root = args->root;
-    r->by_comm = mc_plans_by_comm(h, args);
-    const int status = mc_run_choose(r, choice);
+    r->head.number = call->number.own;
+    r->collective = call->args.collective;
+    r->root = call->args.root;
+    r->by_comm = call->by_comm;
+    const int status = mc_run_choose(r, &call->best);
     if (status)
         mc_run_destroy(&r->head);
     else
@@ -162,13 +161,16 @@ static void drop_plan(mc_run_t *r)
     r->plan = NULL;
 }
 
-int mc_run_plan(mc_run_t *r, const meshcoll_args_t *args)
+int mc_run_plan(mc_run_t *r, const mc_call_t *call)
 {
+    meshcoll_t *const h = r->head.mesh;
+    h->calls.making = call->is_own ? NULL : call;
     int status = make_plan(r);
     if (!status)
         status = init_executor(r);
-    if (!status && r->head.mesh->hooks->made && !r->head.kind->is_internal)
-        status = r->head.mesh->hooks->made(r, args);
+    h->calls.making = NULL;
+    if (!status && h->hooks->made && !r->head.kind->is_internal)
+        status = h->hooks->made(r, &call->args);
     if (status)
         drop_plan(r);
     return status;
@@ -258,32 +260,27 @@ void mc_run_record(meshcoll_request_t *request, mc_timeline_t *timeline)
 
 /* The library's own ------------------------------------------------------------------------------ */
 
-static int choose_allreduce(const meshcoll_t *h, size_t bytes, mc_ranked_t *best)
-{
-    const mc_pacing_t pacing = mc_handle_pacing(h);
-    const mc_planner_query_t query = {.bytes = (double)bytes, .max_segments = 1, .pacing = &pacing};
-    return mc_planner_best(MESHCOLL_ALLREDUCE, &h->mesh, &h->links, &query, best);
-}
-
 static int make_allreduce(meshcoll_t *h, const mc_request_kind_t *kind, size_t at, size_t count,
                           mc_own_run_t **own)
 {
-    const meshcoll_args_t args = {.size = sizeof args,
-                                  .collective = MESHCOLL_ALLREDUCE,
-                                  .count = count,
-                                  .datatype = MESHCOLL_INT64,
-                                  .op = MESHCOLL_MAX};
-    mc_ranked_t best;
+    const mc_pacing_t pacing = mc_handle_pacing(h);
+    const mc_planner_query_t query = {
+        .bytes = (double)(count * sizeof(int64_t)), .max_segments = 1, .pacing = &pacing};
+    mc_call_t call = {.args = {.collective = MESHCOLL_ALLREDUCE,
+                               .count = count,
+                               .datatype = MESHCOLL_INT64,
+                               .op = MESHCOLL_MAX},
+                      .is_own = true};
     mc_run_t *r = NULL;
-    int status = choose_allreduce(h, count * sizeof(int64_t), &best);
+    int status = mc_planner_best(MESHCOLL_ALLREDUCE, &h->mesh, &h->links, &query, &call.best);
     if (!status)
-        status = mc_run_make(h, kind, &args, &best, &r);
+        status = mc_run_make(h, kind, &call, &r);
     if (status)
         return status;
-    mc_operands_t operands = mc_operands_of(&args);
+    mc_operands_t operands = mc_operands_of(&call.args);
     operands.in = operands.out = (char *)r + at;
     r->workspace = &r->own;
-    status = mc_run_plan(r, &args);
+    status = mc_run_plan(r, &call);
     if (!status)
         status = mc_run_bind(r, &operands);
     if (status)

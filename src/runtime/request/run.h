@@ -6,9 +6,9 @@
 
 mc_operands_t mc_operands_of(const meshcoll_args_t *a);
 
-/* Makes a run with its strategy, but neither planned nor wired. */
-int mc_run_make(meshcoll_t *h, const mc_request_kind_t *kind, const meshcoll_args_t *args,
-                const mc_ranked_t *choice, mc_run_t **run);
+/* Makes a run for a call that is chosen, with its number, but neither planned nor wired. */
+int mc_run_make(meshcoll_t *h, const mc_request_kind_t *kind, const mc_call_t *call,
+                mc_run_t **run);
 /* Gives one that is not planned another strategy; the caller keeps the text of the last one. */
 int mc_run_choose(mc_run_t *r, const mc_ranked_t *choice);
 /* A run of the library's own, which is made once and runs many times. */
@@ -22,7 +22,7 @@ typedef struct {
 int mc_own_run_take(meshcoll_t *h, const mc_list_t *spare, const mc_request_kind_t *kind, size_t at,
                     size_t count, mc_own_run_t **own);
 /* Plans and wires it for a call of at least one element. */
-int mc_run_plan(mc_run_t *r, const meshcoll_args_t *args);
+int mc_run_plan(mc_run_t *r, const mc_call_t *call);
 /* Binds operands for its collective, root and strategy, in its present workspace; does nothing
  * where the last binding still holds. */
 int mc_run_bind(mc_run_t *r, const mc_operands_t *operands);
