@@ -1,4 +1,4 @@
-/* The end of a run over two transports, and how many of them there may be. */
+/* The end of a run over two transports. */
 #include "runtime/execute/executor.h"
 #include "support/fake_wire.h"
 
@@ -85,26 +85,4 @@ Test(flush, one_that_fails_leaves_none_behind)
         cr_expect_eq(end.dropped, 1, "transport %d fails", failing);
         rank_close(&r);
     }
-}
-
-Test(flush, more_transports_than_ports_are_refused)
-{
-    plans_t plans;
-    mc_transport_t transport[RANKS];
-    mc_peer_t peer[RANKS], *peers[RANKS];
-    uint64_t sent, *counter[RANKS];
-    mc_executor_t x;
-    plans_of(&plans, &(case_t){"x=8", MESHCOLL_ALLTOALL, 0, "alltoall:pairwise(x)"});
-    for (uint32_t i = 0; i < RANKS; i++) {
-        peer[i] = (mc_peer_t){.transport = &transport[i % MC_MAX_DIMS]};
-        peers[i] = &peer[i];
-        counter[i] = &sent;
-    }
-    const mc_wiring_t wiring = {.pacing.concurrent = 1, .peer = peers, .bytes_sent = counter};
-    cr_assert_eq(mc_executor_init(&x, plans.plan[0], &wiring), MESHCOLL_OK);
-    mc_executor_free(&x);
-    peer[MC_MAX_DIMS].transport = &transport[MC_MAX_DIMS];
-    cr_expect_eq(mc_executor_init(&x, plans.plan[0], &wiring), MESHCOLL_ERR_TRANSPORT);
-    cr_expect_not_null(strstr(meshcoll_last_error(), "more than 6 transports"));
-    plans_free(&plans);
 }

@@ -123,10 +123,10 @@ static int check_waiting(const rank_t *r, const char *text, uint32_t t, double s
 {
     const mc_task_t *const task = r->executor.task;
     int n = 0;
-    for (uint32_t s = task[t].window_first; s > 0; s = task[s - 1].window_next, n++)
+    for (uint32_t s = task[t].first[MC_BY_WINDOW]; s > 0; s = task[s - 1].next[MC_BY_WINDOW], n++)
         cr_expect_geq((double)between(r, t, s - 1, false), share, "%s: send %u waits for %u", text,
                       s - 1, t);
-    for (uint32_t s = task[t].credit_first; s > 0; s = task[s - 1].credit_next, n++)
+    for (uint32_t s = task[t].first[MC_BY_CREDIT]; s > 0; s = task[s - 1].next[MC_BY_CREDIT], n++)
         cr_expect_geq(
             (double)between(r, t, s - 1, is_of(r, t, r->executor.plan->step[t].phase, true)), share,
             "%s: message %u waits for a credit of %u", text, s - 1, t);
@@ -141,7 +141,7 @@ static size_t at_start(const rank_t *r)
     for (uint32_t l = 0; l < x->n_lanes; l++)
         for (uint32_t i = 0; !x->lane[l].bytes_sent && i < x->lane[l].n_free; i++)
             bytes += r->binding.step[x->queue[x->lane[l].first + i]].bytes;
-    for (uint32_t t = x->first_request; t > 0; t = x->task[t - 1].credit_next)
+    for (uint32_t t = x->first_request; t > 0; t = x->task[t - 1].next[MC_BY_CREDIT])
         bytes += r->binding.step[t - 1].bytes;
     return bytes;
 }

@@ -223,26 +223,16 @@ static void run_local(mc_executor_t *x, uint32_t t)
     complete(x, t);
 }
 
-static void release_send(mc_executor_t *x, uint32_t t)
+/* Releases the sends that waited for this message: for its arrival, or for its receiver to confirm it. */
+static void release(mc_executor_t *x, const mc_task_t *message, mc_pace_t rule)
 {
-    if (--x->task[t].waits > 0)
-        return;
-    mc_timeline_mark(x->timeline, t, MC_READY);
-    pump(x, &x->lane[x->task[t].lane]);
-}
-
-/* Releases the sends that waited for this receive. */
-static void release_by_window(mc_executor_t *x, const mc_task_t *receive)
-{
-    for (uint32_t next = receive->window_first; next > 0; next = x->task[next - 1].window_next)
-        release_send(x, next - 1);
-}
-
-/* Releases the sends that waited for the receiver to confirm this message. */
-static void release_by_credit(mc_executor_t *x, const mc_task_t *send)
-{
-    for (uint32_t next = send->credit_first; next > 0; next = x->task[next - 1].credit_next)
-        release_send(x, next - 1);
+    for (uint32_t next = message->first[rule]; next > 0; next = x->task[next - 1].next[rule]) {
+        mc_task_t *const send = &x->task[next - 1];
+        if (--send->waits > 0)
+            continue;
+        mc_timeline_mark(x->timeline, next - 1, MC_READY);
+        pump(x, &x->lane[send->lane]);
+    }
 }
 
 static void message_done(mc_executor_t *x, mc_io_t *io)
@@ -258,7 +248,7 @@ static void message_done(mc_executor_t *x, mc_io_t *io)
     lane->n_in_flight--;
     if (lane->bytes_sent)
         x->port[lane->port].n_in_flight--;
-    release_by_window(x, task);
+    release(x, task, MC_BY_WINDOW);
     if (x->n_credits > 0)
         mc_credit_follow(x, task);
     if (!task->is_staged) {
@@ -369,7 +359,7 @@ static void complete_messages(mc_executor_t *x)
         for (mc_io_t *io; (io = mc_io_pop(&x->finished));)
             message_done(x, io);
         for (mc_lane_t *lane; x->credits.first && (lane = mc_credit_next(x));) {
-            release_by_credit(x, &x->task[x->queue[lane->first + lane->n_credited - 1]]);
+            release(x, &x->task[x->queue[lane->first + lane->n_credited - 1]], MC_BY_CREDIT);
             pump(x, lane);
         }
     }

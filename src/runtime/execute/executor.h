@@ -26,7 +26,6 @@ typedef struct {
     uint64_t *const *bytes_sent;
 } mc_wiring_t;
 
-/* Also fails if the peers use more transports than a mesh has dimensions. */
 int mc_executor_init(mc_executor_t *x, const mc_plan_t *plan, const mc_wiring_t *wiring);
 void mc_executor_free(mc_executor_t *x);
 

@@ -88,24 +88,6 @@ static uint32_t phases_of(const mc_plan_t *plan)
     return most + 1;
 }
 
-/* Checks that there is a port for each transport: a mesh has at most one per dimension. */
-static int check_ports(const mc_plan_t *plan, const mc_wiring_t *w)
-{
-    const mc_transport_t *known[MC_MAX_DIMS];
-    uint32_t n = 0;
-    for (uint32_t p = 0; p < plan->n_peers; p++) {
-        uint32_t i = 0;
-        while (i < n && known[i] != w->peer[p]->transport)
-            i++;
-        if (i == MC_COUNT(known))
-            return mc_fail(MESHCOLL_ERR_TRANSPORT, "this rank's peers use more than %d transports",
-                           MC_MAX_DIMS);
-        known[i] = w->peer[p]->transport;
-        n = i == n ? n + 1 : n;
-    }
-    return MESHCOLL_OK;
-}
-
 /* One allocation for all that grows with steps and lanes. The task array is its start. */
 static int allocate(mc_executor_t *x)
 {
@@ -129,16 +111,13 @@ _Static_assert(MC_PLAN_PHASES <= 1 << MC_TAG_PHASE_BITS, "a tag names any phase"
 int mc_executor_init(mc_executor_t *x, const mc_plan_t *plan, const mc_wiring_t *wiring)
 {
     const uint32_t phases = phases_of(plan);
-    int status = check_ports(plan, wiring);
-    if (status)
-        return status;
     uint32_t *const number = calloc((size_t)plan->n_peers * phases + 1, sizeof *number);
     if (!number)
         return mc_fail_memory("an executor");
     mc_executor_t made = {.plan = plan, .state = MC_NEW, .pacing = wiring->pacing};
     made.n_sending = add_lanes(plan, wiring, true, phases, 0, number, NULL, NULL);
     made.n_lanes = add_lanes(plan, wiring, false, phases, made.n_sending, number, NULL, NULL);
-    status = allocate(&made);
+    const int status = allocate(&made);
     if (!status) {
         *x = made;
         add_lanes(plan, wiring, true, phases, 0, number, x->lane, x->task);
@@ -183,7 +162,7 @@ static void fill_lanes(mc_executor_t *x)
     }
 }
 
-/* Index of the transport's port. */
+/* Index of the transport's port: a mesh has one transport per dimension at most. */
 static uint32_t port_of(mc_executor_t *x, mc_transport_t *t)
 {
     uint32_t i = 0;
@@ -218,8 +197,7 @@ size_t mc_executor_measure(mc_executor_t *x, const mc_binding_t *binding)
             lane->port = port_of(x, lane->peer->transport);
         lane->streams = lane->n > 0 && lane->peer->transport->streams;
     }
-    mc_pace_window(x);
-    mc_pace_credits(x);
+    mc_pace(x);
     for (uint32_t t = 0; t < x->plan->n_steps; t++)
         if (x->task[t].is_staged)
             x->staged[x->n_staged++] = t;
@@ -242,8 +220,8 @@ void mc_executor_bind(mc_executor_t *x, char *staging)
         const mc_step_t *const s = step_of(x, t);
         mc_task_t *const task = &x->task[t];
         mc_message_t *const m = &task->message;
-        task->at_first =
-            x->plan->n_pred[t] + task->is_staged + task->waits_for_receive + task->waits_for_credit;
+        task->at_first = x->plan->n_pred[t] + task->is_staged + task->waits_for[MC_BY_WINDOW] +
+                         task->waits_for[MC_BY_CREDIT];
         if (!task->is_message)
             continue;
         m->tag = x->lane[task->lane].tag | mc_tag(0, 0, x->tag_digest) |

@@ -10,14 +10,14 @@
  *   the queue before the receiver's port, and TCP recovers only after a timeout (incast: Phanishayee et al. 2008).
  *
  * There are three rules. The window applies to every phase; some phases use credits in addition.
- * - Window (window.c). It has an effect where a rank sends and receives in the same phase. The receives show the
+ * - Window. It has an effect where a rank sends and receives in the same phase. The receives show the
  *   progress of the wires: a send starts when at most a share of the bytes of the receives before it, in program
  *   order, is outstanding.
- * - Request credits (credit.c), if several ranks send to one rank that sends nothing back (gather by a star). A
+ * - Request credits, if several ranks send to one rank that sends nothing back (gather by a star). A
  *   credit is an empty message from the receiver to the sender. The first messages of each sender, up to the
  *   receiver's share divided by the number of senders, need no credit. The receiver requests each later message when
  *   enough earlier ones have arrived.
- * - Completion credits (credit.c), if one rank sends to several (scatter by a star), to the next rank of a chain, or to
+ * - Completion credits, if one rank sends to several (scatter by a star), to the next rank of a chain, or to
  *   one other rank while ranks beside it send to theirs through the same ports (a tree of two boxes on each line).
  *   The receiver acknowledges each message, and the sender continues while at most a share is in flight. The window
  *   does not suffice in a chain: receives of a rank may complete while one of its sends is late, and the sends after
@@ -40,10 +40,9 @@
 
 #include "runtime/execute/state.h"
 
-/* Applies the window rule to the current binding: finds the sends that wait for a receive, and links them to it. */
-void mc_pace_window(mc_executor_t *x);
-/* Finds the messages of the current binding that have credits, and links each to the message that it waits for. */
-void mc_pace_credits(mc_executor_t *x);
+/* Finds the messages of the current binding that have credits, and links each that waits, by either rule, to the
+ * message that it waits for. */
+void mc_pace(mc_executor_t *x);
 
 /* The next three functions are for runs with credits (x->n_credits > 0). A lane is the sequence of messages to, or
  * from, one peer in one phase (mc_lane_t). */

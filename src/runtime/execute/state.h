@@ -39,6 +39,10 @@ typedef struct {
     void *flush; /* in flight; NULL: none */
 } mc_port_t;
 
+/* Sends that wait for a receive; sends that wait until an earlier one is confirmed, and receives that are
+ * requested when an earlier one has come (pace.h). */
+typedef enum { MC_BY_WINDOW, MC_BY_CREDIT, MC_PACE_RULES } mc_pace_t;
+
 typedef struct {
     mc_io_t io;
     /* As bound, except for the operation's number; flags of sends: mc_hints_find. */
@@ -47,15 +51,13 @@ typedef struct {
     uint32_t waits, at_first; /* steps and messages it waits for: now, and at the start of a run */
     uint32_t lane;
     bool is_message, is_staged;
-    bool is_last;           /* of the plan's messages to, or from, its peer */
-    bool waits_for_receive; /* a send that the window lets start after a receive (pace.h) */
-    bool waits_for_credit;  /* a send that starts after an earlier one is confirmed */
-    uint32_t span;          /* position in a copy, or in a message that is reduced as it arrives */
-    size_t reduced;         /* bytes done of that span */
-    /* Pacing, as step + 1; 0: none. The first task that waits for this message, and of a waiting task
-     * the next that waits for the same message: sends that wait for a receive, and tasks that wait
-     * for credits. */
-    uint32_t window_first, window_next, credit_first, credit_next;
+    bool is_last;   /* of the plan's messages to, or from, its peer */
+    uint32_t span;  /* position in a copy, or in a message that is reduced as it arrives */
+    size_t reduced; /* bytes done of that span */
+    /* Pacing: of a send, does it wait; as step + 1, 0: none, the first task that waits for this
+     * message, and of a waiting task the next that waits for the same message. */
+    bool waits_for[MC_PACE_RULES];
+    uint32_t first[MC_PACE_RULES], next[MC_PACE_RULES];
 } mc_task_t;
 
 /* NEW: idle, and its connections or its binding may not be ready. PENDING: started while they were

@@ -1,4 +1,4 @@
-/* Pacing by credits: empty messages by which a receiver requests or confirms messages (pace.h). */
+/* Which messages wait for which by the rules of pacing, and credits in flight (pace.h). */
 #include "runtime/execute/pace.h"
 
 #include <stddef.h>
@@ -56,89 +56,120 @@ static void find_credits(mc_executor_t *x, mc_lane_t *lane)
         lane->n_free = 0;
 }
 
-/* State of one phase while the plan is scanned. */
+/* State of one phase while the plan is scanned in program order. */
 typedef struct {
-    uint32_t message; /* after it there is space in the share, as step + 1; 0: from the start */
-    uint32_t last;    /* last task that waits for this message, as step + 1 */
-    size_t bytes;     /* of the messages after it */
+    uint32_t after; /* what comes next waits for this message, as step + 1; 0: for none */
+    uint32_t last;  /* the last that waits for it, as step + 1; 0: none yet */
+    size_t bytes;   /* of the messages counted after it */
 } scan_t;
 
-/* Does this rank count the message against the share of the phase: as the receiver that requests it, or as
- * the sender that gets confirmations? */
-static bool is_counted(const mc_executor_t *x, uint32_t t, uint8_t phase)
+static bool receives(const mc_executor_t *x, uint32_t t)
 {
-    const mc_step_t *const s = &x->plan->step[t];
-    const bool sends = mc_op_sends((mc_op_t)s->op);
-    if (s->phase != phase || !(sends || mc_op_receives((mc_op_t)s->op)) ||
-        x->binding->step[t].bytes == 0)
-        return false;
-    const mc_lane_t *const lane = &x->lane[x->task[t].lane];
-    return lane->peer->transport->streams &&
-           (is_requested(x, lane) ? !sends : sends && lane->n_free < lane->n);
+    return mc_op_receives((mc_op_t)x->plan->step[t].op);
 }
 
-/* Advances until `t`, the last message counted, fits in the share or is alone in it. */
-static void advance(const mc_executor_t *x, scan_t *scan, uint8_t phase, uint32_t t, size_t share)
+/* Is the step a send or a receive, of at least a byte, over a transport that streams? */
+static bool is_paced(const mc_executor_t *x, uint32_t t)
 {
+    return (receives(x, t) || mc_op_sends((mc_op_t)x->plan->step[t].op)) &&
+           x->binding->step[t].bytes > 0 && x->lane[x->task[t].lane].peer->transport->streams;
+}
+
+/* Does the window count it? The receives show what the wires have carried. */
+static bool is_in_window(const mc_executor_t *x, uint32_t t)
+{
+    return is_paced(x, t) && receives(x, t);
+}
+
+/* Do credits count it: of the receiver that requests it, or of the sender that gets confirmations? */
+static bool has_credits(const mc_executor_t *x, uint32_t t)
+{
+    if (!is_paced(x, t))
+        return false;
+    const mc_lane_t *const lane = &x->lane[x->task[t].lane];
+    return is_requested(x, lane) ? !lane->bytes_sent : lane->bytes_sent && lane->n_free < lane->n;
+}
+
+/* Advances until at most a share is counted after scan->after, or `t` alone. */
+static void advance(const mc_executor_t *x, scan_t *scan, uint32_t t,
+                    bool (*counts)(const mc_executor_t *x, uint32_t t))
+{
+    const uint8_t phase = x->plan->step[t].phase;
+    const size_t share = mc_pace_share(x, phase);
     while (scan->bytes > share) {
-        uint32_t first = scan->message; /* as a step: the next one */
-        while (!is_counted(x, first, phase))
+        uint32_t first = scan->after; /* as a step: the next one */
+        while (x->plan->step[first].phase != phase || !counts(x, first))
             first++;
         if (first == t)
             break;
-        scan->message = first + 1;
-        scan->last = 0;
-        scan->bytes -= x->binding->step[first].bytes;
+        *scan = (scan_t){.after = first + 1, .bytes = scan->bytes - x->binding->step[first].bytes};
     }
 }
 
-static void append(mc_executor_t *x, scan_t *scan, uint32_t t)
+/* Appends `t` to those that wait for scan->after. They are in program order, in which they start. */
+static void append(mc_executor_t *x, scan_t *scan, uint32_t t, mc_pace_t rule)
 {
-    uint32_t *const link = scan->last          ? &x->task[scan->last - 1].credit_next
-                           : scan->message > 0 ? &x->task[scan->message - 1].credit_first
-                                               : &x->first_request;
-    x->task[t].credit_next = *link; /* requests at the start: those of other phases too */
+    uint32_t *const link = scan->last        ? &x->task[scan->last - 1].next[rule]
+                           : scan->after > 0 ? &x->task[scan->after - 1].first[rule]
+                                             : &x->first_request;
+    x->task[t].next[rule] = *link; /* requests at the start: those of other phases too */
     *link = scan->last = t + 1;
 }
 
-static void clear(mc_executor_t *x)
+static void link_by_window(mc_executor_t *x, scan_t *scan, uint32_t t)
 {
-    for (uint32_t t = 0; t < x->plan->n_steps; t++) {
-        x->task[t].credit_first = x->task[t].credit_next = 0;
-        x->task[t].waits_for_credit = false;
+    if (receives(x, t)) {
+        scan->bytes += x->binding->step[t].bytes;
+        return;
     }
+    advance(x, scan, t, is_in_window);
+    x->task[t].waits_for[MC_BY_WINDOW] = scan->after > 0;
+    if (scan->after > 0)
+        append(x, scan, t, MC_BY_WINDOW);
+}
+
+static void link_by_credit(mc_executor_t *x, scan_t *scan, uint32_t t)
+{
+    mc_lane_t *const lane = &x->lane[x->task[t].lane];
+    if (!has_credits(x, t))
+        return;
+    scan->bytes += x->binding->step[t].bytes;
+    advance(x, scan, t, has_credits);
+    x->task[t].waits_for[MC_BY_CREDIT] = lane->bytes_sent && scan->after > 0;
+    if (lane->bytes_sent ? scan->after > 0 : lane->next >= lane->n_free)
+        append(x, scan, t, MC_BY_CREDIT);
+    lane->next++;
 }
 
 static void link_tasks(mc_executor_t *x)
 {
-    scan_t scans[MC_PLAN_PHASES] = {{0}};
+    scan_t scans[MC_PLAN_PHASES][MC_PACE_RULES] = {{{0}}};
+    for (mc_task_t *task = x->task; task < x->task + x->plan->n_steps; task++)
+        for (int rule = 0; rule < MC_PACE_RULES; rule++) {
+            task->first[rule] = task->next[rule] = 0;
+            task->waits_for[rule] = false;
+        }
     for (uint32_t t = 0; t < x->plan->n_steps; t++) {
-        const uint8_t phase = x->plan->step[t].phase;
-        mc_lane_t *const lane = &x->lane[x->task[t].lane];
-        scan_t *const scan = &scans[phase];
-        if (!is_counted(x, t, phase))
+        scan_t *const scan = scans[x->plan->step[t].phase];
+        if (!is_paced(x, t))
             continue;
-        scan->bytes += x->binding->step[t].bytes;
-        advance(x, scan, phase, t, mc_pace_share(x, phase));
-        x->task[t].waits_for_credit = lane->bytes_sent && scan->message > 0;
-        if (x->task[t].waits_for_credit || (!lane->bytes_sent && lane->next >= lane->n_free))
-            append(x, scan, t);
-        lane->next++;
+        link_by_window(x, &scan[MC_BY_WINDOW], t);
+        if (x->n_credits > 0)
+            link_by_credit(x, &scan[MC_BY_CREDIT], t);
     }
 }
 
-void mc_pace_credits(mc_executor_t *x)
+void mc_pace(mc_executor_t *x)
 {
-    const bool before = x->n_credits > 0;
+    bool streams = false;
     x->first_request = x->n_credits = 0;
-    for (uint32_t l = 0; l < x->n_lanes; l++) {
-        find_credits(x, &x->lane[l]);
-        x->lane[l].next = 0;
-        x->n_credits += x->lane[l].n - x->lane[l].n_free;
+    for (mc_lane_t *lane = x->lane; lane < x->lane + x->n_lanes; lane++) {
+        find_credits(x, lane);
+        lane->next = 0;
+        x->n_credits += lane->n - lane->n_free;
+        streams = streams || lane->peer->transport->streams;
     }
-    if (before || x->n_credits > 0)
-        clear(x);
-    if (x->n_credits > 0)
+    if (streams)
         link_tasks(x);
 }
 
@@ -177,7 +208,7 @@ static void send_due(mc_executor_t *x, mc_lane_t *lane)
 
 static void request(mc_executor_t *x, uint32_t first)
 {
-    for (uint32_t t = first; t > 0; t = x->task[t - 1].credit_next) {
+    for (uint32_t t = first; t > 0; t = x->task[t - 1].next[MC_BY_CREDIT]) {
         mc_lane_t *const lane = &x->lane[x->task[t - 1].lane];
         lane->n_due++;
         send_due(x, lane);
@@ -189,7 +220,7 @@ void mc_credit_follow(mc_executor_t *x, const mc_task_t *task)
     mc_lane_t *const lane = &x->lane[task->lane];
     if (lane->bytes_sent)
         return;
-    request(x, task->credit_first);
+    request(x, task->first[MC_BY_CREDIT]);
     if (!is_requested(x, lane) && lane->n_free < lane->n) {
         lane->n_due++;
         send_due(x, lane);
