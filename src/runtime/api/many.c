@@ -26,29 +26,35 @@ static bool runs(meshcoll_request_t *r)
     return running;
 }
 
-/* Returns the index of a request that has ended; -1: none. */
-static int find_ended(int n, meshcoll_request_t *const *request)
-{
-    for (int i = 0; i < n; i++)
-        if (!is_idle(request[i]) && !runs(request[i]))
-            return i;
-    return -1;
-}
+/* What requests do at present. */
+typedef struct {
+    int active, running; /* started, and its completion was not returned yet; of these run */
+    int ended, failed;   /* the first of the others, and the first that failed; -1: none */
+    meshcoll_t *mesh;    /* of all that run; NULL: there are several, or none runs */
+} tally_t;
 
-static int count_running(int n, meshcoll_request_t *const *request)
+static tally_t count(int n, meshcoll_request_t *const *request)
 {
-    int running = 0;
-    for (int i = 0; i < n; i++)
-        running += runs(request[i]);
-    return running;
-}
-
-static int count_active(int n, meshcoll_request_t *const *request)
-{
-    int active = 0;
-    for (int i = 0; i < n; i++)
-        active += !is_idle(request[i]);
-    return active;
+    tally_t t = {.ended = -1, .failed = -1};
+    bool several = false;
+    for (int i = 0; i < n; i++) {
+        if (is_idle(request[i]))
+            continue;
+        t.active++;
+        if (runs(request[i])) {
+            several = several || (t.mesh && request[i]->mesh != t.mesh);
+            t.mesh = request[i]->mesh;
+            t.running++;
+            continue;
+        }
+        if (t.ended < 0)
+            t.ended = i;
+        if (t.failed < 0 && request[i]->status < 0)
+            t.failed = i;
+    }
+    if (several)
+        t.mesh = NULL;
+    return t;
 }
 
 static void look(int n, meshcoll_request_t *const *request)
@@ -90,22 +96,6 @@ static int complete(meshcoll_request_t **request)
     return status;
 }
 
-/* Returns the common mesh of all running requests, which are *running; NULL where they have
- * several. */
-static meshcoll_t *common_mesh(int n, meshcoll_request_t *const *request, int *running)
-{
-    meshcoll_t *mesh = NULL;
-    bool several = false;
-    *running = 0;
-    for (int i = 0; i < n; i++)
-        if (runs(request[i])) {
-            several = several || (mesh && request[i]->mesh != mesh);
-            mesh = request[i]->mesh;
-            ++*running;
-        }
-    return several ? NULL : mesh;
-}
-
 /* Are `running` requests still running? The lock of their mesh is held. */
 static bool still_run(int n, meshcoll_request_t *const *request, int running)
 {
@@ -124,19 +114,16 @@ static void await_event(meshcoll_t *mesh, mc_waiting_t *waiting)
     while (waiting->idle > 0 && !job->threads && !mesh->hook.function && !job->failure.status);
 }
 
-/* Waits until something may have happened to a running request. `seen` requests ran when the caller
- * last checked: where fewer do now, one has ended in between, its notification is over, and the
- * caller must check again. */
-static void turn(int n, meshcoll_request_t *const *request, int seen, mc_waiting_t *waiting)
+/* Waits until something may have happened to a request that ran when they were counted. Where fewer run now, one has
+ * ended in between, its notification is over, and the caller must count again. */
+static void turn(int n, meshcoll_request_t *const *request, const tally_t *t, mc_waiting_t *waiting)
 {
-    int running;
-    meshcoll_t *const mesh = common_mesh(n, request, &running);
-    if (mesh) {
-        mc_lock(mesh);
-        if (running == seen && still_run(n, request, running))
-            await_event(mesh, waiting);
-        mc_unlock(mesh);
-    } else if (running > 0 && running == seen) {
+    if (t->mesh) {
+        mc_lock(t->mesh);
+        if (still_run(n, request, t->running))
+            await_event(t->mesh, waiting);
+        mc_unlock(t->mesh);
+    } else {
         look(n, request);
         run_hooks(n, request);
         nanosleep(&(struct timespec){.tv_nsec = BETWEEN_NS}, NULL);
@@ -161,15 +148,6 @@ static int complete_all(int n, meshcoll_request_t **request)
     return MESHCOLL_OK;
 }
 
-/* Failed requests are reported at once: concurrent ones on the same mesh may never end. */
-static int find_failed(int n, meshcoll_request_t *const *request)
-{
-    for (int i = 0; i < n; i++)
-        if (!is_idle(request[i]) && !runs(request[i]) && request[i]->status < 0)
-            return i;
-    return -1;
-}
-
 /* Waits for a request of the mesh; ends early where one of its job has failed alone. Returns how many did so far. */
 static uint64_t await(meshcoll_t *mesh, meshcoll_request_t *r, uint64_t n_failed)
 {
@@ -182,14 +160,15 @@ static uint64_t await(meshcoll_t *mesh, meshcoll_request_t *r, uint64_t n_failed
     return n_failed;
 }
 
-/* Waits for one after the other, all of one mesh. */
+/* Waits for one after the other, all of one mesh. Failed ones are reported at once: concurrent ones on the same mesh
+ * may never end. */
 static int waitall_of(meshcoll_t *mesh, int n, meshcoll_request_t **requests)
 {
     uint64_t before = 0; /* if more have failed so far, these may be among them */
     for (int i = 0; i < n; i++)
         while (runs(requests[i])) {
             const uint64_t n_failed = await(mesh, requests[i], before);
-            const int failed = n_failed == before ? -1 : find_failed(n, requests);
+            const int failed = n_failed == before ? -1 : count(n, requests).failed;
             if (failed >= 0)
                 return complete(&requests[failed]);
             before = n_failed;
@@ -200,20 +179,18 @@ static int waitall_of(meshcoll_t *mesh, int n, meshcoll_request_t **requests)
 int meshcoll_waitall(int n, meshcoll_request_t **requests)
 {
     mc_waiting_t waiting = {0};
-    int running;
     const int status = check(n, requests, "meshcoll_waitall");
     if (status)
         return status;
-    meshcoll_t *const mesh = common_mesh(n, requests, &running);
-    if (running > 0 && mc_callback_check("meshcoll_waitall"))
+    tally_t t = count(n, requests);
+    if (t.running > 0 && mc_callback_check("meshcoll_waitall"))
         return MESHCOLL_ERR_INVALID_ARG;
-    if (mesh)
-        return waitall_of(mesh, n, requests);
-    for (int seen; (seen = count_running(n, requests)) > 0;) {
-        const int failed = find_failed(n, requests);
-        if (failed >= 0)
-            return complete(&requests[failed]);
-        turn(n, requests, seen, &waiting);
+    if (t.mesh)
+        return waitall_of(t.mesh, n, requests);
+    for (; t.running > 0; t = count(n, requests)) {
+        if (t.failed >= 0)
+            return complete(&requests[t.failed]);
+        turn(n, requests, &t, &waiting);
     }
     return complete_all(n, requests);
 }
@@ -224,10 +201,10 @@ int meshcoll_testall(int n, meshcoll_request_t **requests)
     if (status)
         return status;
     look(n, requests);
-    const int failed = find_failed(n, requests);
-    if (failed >= 0)
-        return complete(&requests[failed]);
-    return count_running(n, requests) > 0 ? MESHCOLL_IN_PROGRESS : complete_all(n, requests);
+    const tally_t t = count(n, requests);
+    if (t.failed >= 0)
+        return complete(&requests[t.failed]);
+    return t.running > 0 ? MESHCOLL_IN_PROGRESS : complete_all(n, requests);
 }
 
 static int check_any(int n, meshcoll_request_t *const *request, const int *index,
@@ -244,13 +221,13 @@ int meshcoll_waitany(int n, meshcoll_request_t **requests, int *index)
     const int status = check_any(n, requests, index, "meshcoll_waitany");
     if (status)
         return status;
-    int ended = find_ended(n, requests);
-    if (ended < 0 && count_active(n, requests) > 0 && mc_callback_check("meshcoll_waitany"))
+    tally_t t = count(n, requests);
+    if (t.ended < 0 && t.active > 0 && mc_callback_check("meshcoll_waitany"))
         return MESHCOLL_ERR_INVALID_ARG;
-    while ((ended = find_ended(n, requests)) < 0 && count_active(n, requests) > 0)
-        turn(n, requests, count_active(n, requests), &waiting);
-    *index = ended;
-    return ended < 0 ? MESHCOLL_OK : complete(&requests[ended]);
+    for (; t.ended < 0 && t.active > 0; t = count(n, requests))
+        turn(n, requests, &t, &waiting);
+    *index = t.ended;
+    return t.ended < 0 ? MESHCOLL_OK : complete(&requests[t.ended]);
 }
 
 int meshcoll_testany(int n, meshcoll_request_t **requests, int *index)
@@ -259,9 +236,9 @@ int meshcoll_testany(int n, meshcoll_request_t **requests, int *index)
     if (status)
         return status;
     look(n, requests);
-    const int ended = find_ended(n, requests);
-    if (ended < 0 && count_active(n, requests) > 0)
+    const tally_t t = count(n, requests);
+    if (t.ended < 0 && t.active > 0)
         return MESHCOLL_IN_PROGRESS;
-    *index = ended;
-    return ended < 0 ? MESHCOLL_OK : complete(&requests[ended]);
+    *index = t.ended;
+    return t.ended < 0 ? MESHCOLL_OK : complete(&requests[t.ended]);
 }

@@ -125,25 +125,27 @@ void mc_transports_pack(mc_transport_t *const *transport, int32_t n, char *at)
     }
 }
 
+/* The address of a dimension in packed ones, and its length; NULL: they end before its end. */
+static const char *find_packed(const char *packed, size_t bytes, int32_t dim, uint64_t *length)
+{
+    for (int32_t d = 0; bytes >= sizeof *length; d++) {
+        memcpy(length, packed, sizeof *length);
+        bytes -= sizeof *length;
+        packed += sizeof *length;
+        if (*length > bytes || d == dim)
+            return *length > bytes ? NULL : packed;
+        const size_t padded = (*length + 7) / 8 * 8, skipped = padded < bytes ? padded : bytes;
+        bytes -= skipped;
+        packed += skipped;
+    }
+    return NULL;
+}
+
 const void *mc_transports_find(const char *packed, size_t bytes, int32_t dim)
 {
-    for (int32_t d = 0;; d++) {
-        uint64_t own = 0;
-        if (bytes < sizeof own)
-            return NULL;
-        memcpy(&own, packed, sizeof own);
-        bytes -= sizeof own;
-        packed += sizeof own;
-        if (own > bytes || (d == dim && own == 0))
-            return NULL;
-        if (d == dim)
-            return packed;
-        const size_t padded = (own + 7) / 8 * 8;
-        if (padded > bytes)
-            return NULL;
-        bytes -= padded;
-        packed += padded;
-    }
+    uint64_t length = 0;
+    const char *const at = find_packed(packed, bytes, dim, &length);
+    return length > 0 ? at : NULL;
 }
 
 void mc_addresses_pack(const mc_job_t *job, char *at)
@@ -168,48 +170,33 @@ static bool is_length(const mc_transport_t *t, uint64_t bytes)
     return t->greets ? bytes > 0 : bytes == t->address_bytes;
 }
 
-static int check_packed(const mc_job_t *job, const char *at, int32_t gathered)
+static const char *packed_of(const mc_job_t *job, int32_t gathered)
 {
-    size_t left = job->connections.address_stride;
-    for (int32_t d = 0; d < job->mesh.ndims; d++) {
-        uint64_t bytes = 0;
-        const bool head = left >= sizeof bytes;
-        if (head)
-            memcpy(&bytes, at, sizeof bytes);
-        if (!head || bytes > left - sizeof bytes ||
-            !is_length(job->connections.transport[d], bytes))
-            return mc_fail(MESHCOLL_ERR_TRANSPORT,
-                           "the address of rank %d along dimension %s has a wrong length: do all "
-                           "ranks use the same version of meshcoll?",
-                           gathered, job->mesh.dim[d].name);
-        const size_t used = sizeof bytes + (bytes + 7) / 8 * 8;
-        at += used;
-        left -= used < left ? used : left;
-    }
-    return MESHCOLL_OK;
+    return job->connections.addresses + (size_t)gathered * job->connections.address_stride;
 }
 
 int mc_addresses_check(const mc_job_t *job)
 {
-    int status = MESHCOLL_OK;
-    for (int32_t r = 0; r < job->mesh.size && !status; r++)
-        status = check_packed(
-            job, job->connections.addresses + (size_t)r * job->connections.address_stride, r);
-    return status;
+    for (int32_t r = 0; r < job->mesh.size; r++)
+        for (int32_t d = 0; d < job->mesh.ndims; d++) {
+            uint64_t length;
+            if (!find_packed(packed_of(job, r), job->connections.address_stride, d, &length) ||
+                !is_length(job->connections.transport[d], length))
+                return mc_fail(MESHCOLL_ERR_TRANSPORT,
+                               "the address of rank %d along dimension %s has a wrong length: do "
+                               "all ranks use the same version of meshcoll?",
+                               r, job->mesh.dim[d].name);
+        }
+    return MESHCOLL_OK;
 }
 
 static const void *address_of(const mc_job_t *job, int32_t rank, int32_t dim)
 {
+    uint64_t length;
     if (!job->connections.addresses)
         return NULL;
-    const size_t gathered = (size_t)mc_comm_rank_of(&job->order, rank);
-    const char *at = job->connections.addresses + gathered * job->connections.address_stride;
-    for (int32_t d = 0; d < dim; d++) {
-        uint64_t bytes;
-        memcpy(&bytes, at, sizeof bytes);
-        at += sizeof bytes + (bytes + 7) / 8 * 8;
-    }
-    return at + sizeof(uint64_t);
+    return find_packed(packed_of(job, mc_comm_rank_of(&job->order, rank)),
+                       job->connections.address_stride, dim, &length);
 }
 
 int32_t mc_handle_wire(const meshcoll_t *h)
