@@ -29,7 +29,7 @@ TRANSPORT = ["transport", "transport/shm/bytes", "transport/shm"]
 # room -> rooms whose headers it may include, besides its own and the public ones; each may use all before it
 RUNTIME = ["runtime/element", "runtime/bind", "runtime/place", "runtime/execute",
            "runtime/choose", "runtime/adapt", "runtime/handle", "runtime/progress", "runtime/connect",
-           "runtime/request", "runtime/call", "runtime/message", "runtime/diagnose/waits", "runtime/diagnose/status",
+           "runtime/call", "runtime/message", "runtime/diagnose/waits", "runtime/diagnose/status",
            "runtime/diagnose", "runtime/api", "runtime/jobs", "runtime/calibrate", "runtime/create", "runtime/family"]
 GPU = ["gpu/proxy", "gpu/mesh", "gpu/launch", "gpu/call"]
 MAY = {

@@ -1,7 +1,7 @@
 /* --timeline: records one run of each strategy and gathers the steps of all ranks on rank 0. */
 #include "trace_file.h"
 
-#include "runtime/request/run.h"
+#include "runtime/call/request.h"
 
 #include <ctype.h>
 #include <math.h>

@@ -6,8 +6,8 @@
 
 #include "compose/planner/planner.h"
 #include "gpu/launch/price.h"
+#include "runtime/call/request.h"
 #include "runtime/choose/choice.h"
-#include "runtime/request/run.h"
 
 #include <stdio.h>
 #include <stdlib.h>

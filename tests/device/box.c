@@ -1,7 +1,7 @@
 #include "box.h"
 
 #include "compose/strategy/strategy.h"
-#include "runtime/request/run.h"
+#include "runtime/call/request.h"
 #include "support/program_text.h"
 
 #include <stdio.h>

@@ -4,7 +4,7 @@
  * in order or not; each mesh runs every way of reducing, and what comes out is compared with what came
  * out on the first one. Without the setting some of it must differ, or this shows nothing.
  */
-#include "runtime/request/run.h"
+#include "runtime/call/request.h"
 #include "support/mpi/shuffled.h"
 
 #include <meshcoll/mpi.h>

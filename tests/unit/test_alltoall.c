@@ -1,5 +1,5 @@
 /* Alltoall: its plans, what goes over which link, and where blocks lie on the way. */
-#include "runtime/request/run.h"
+#include "runtime/call/request.h"
 #include "support/case.h"
 #include "support/inproc.h"
 #include "support/plans.h"

@@ -1,5 +1,5 @@
 /* The v-variants: blocks of unequal sizes, empty ones among them, with gaps between and in any order. */
-#include "runtime/request/run.h"
+#include "runtime/call/request.h"
 #include "support/inproc.h"
 #include "support/strategies.h"
 

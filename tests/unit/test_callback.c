@@ -1,7 +1,7 @@
 /* Callbacks of requests: each called once per run, before a wait returns, and what they may do. */
+#include "runtime/call/request.h"
 #include "runtime/progress/failure.h"
 #include "runtime/progress/progress.h"
-#include "runtime/request/request.h"
 #include "support/inproc.h"
 
 #include <criterion/criterion.h>

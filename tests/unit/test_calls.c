@@ -2,8 +2,8 @@
  * again as each rank sees fit. All ranks are in this process. */
 #include "runtime/call/cache.h"
 #include "runtime/call/call.h"
+#include "runtime/call/leads.h"
 #include "runtime/progress/progress.h"
-#include "runtime/request/numbers.h"
 #include "support/six.h"
 
 #include <criterion/criterion.h>

@@ -1,6 +1,6 @@
 /* Programs of the device executor: plans and bindings lowered to runs, their check and their text. */
 #include "gpu/program/program.h"
-#include "runtime/request/run.h"
+#include "runtime/call/request.h"
 #include "support/case.h"
 #include "support/plans.h"
 #include "support/program_text.h"

@@ -5,7 +5,7 @@
 #include "gpu/program/piece.h"
 #include "gpu/program/program.h"
 #include "plan/builder.h"
-#include "runtime/request/run.h"
+#include "runtime/call/request.h"
 #include "support/plans.h"
 #include "support/strategies.h"
 

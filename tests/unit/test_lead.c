@@ -1,7 +1,6 @@
 /* The arithmetic of leads: epochs, what opens them, and what calls count. */
+#include "runtime/call/leads.h"
 #include "runtime/handle/lead.h"
-#include "runtime/request/leads.h"
-#include "runtime/request/numbers.h"
 
 #include <criterion/criterion.h>
 

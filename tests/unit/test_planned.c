@@ -1,6 +1,6 @@
 /* `meshcoll plan` prints what the library takes on the same mesh and links: over TCP between boxes, and over RDMA. */
+#include "runtime/call/args.h"
 #include "runtime/call/cache.h"
-#include "runtime/request/args.h"
 #include "support/inproc.h"
 #include "tools/plan/plan.h"
 

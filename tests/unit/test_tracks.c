@@ -2,7 +2,7 @@
 #include "gpu/launch/price.h"
 
 #include "gpu/program/program.h"
-#include "runtime/request/run.h"
+#include "runtime/call/request.h"
 #include "support/program_text.h"
 #include "support/stand.h"
 #include "support/strategies.h"

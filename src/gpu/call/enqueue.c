@@ -3,15 +3,14 @@
 #include "gpu/launch/launch.h"
 #include "gpu/launch/times.h"
 #include "gpu/mesh/gpu.h"
+#include "runtime/call/args.h"
 #include "runtime/call/cache.h"
-#include "runtime/call/counts.h"
+#include "runtime/call/call.h"
+#include "runtime/call/leads.h"
+#include "runtime/call/request.h"
 #include "runtime/handle/digest.h"
 #include "runtime/progress/callback.h"
 #include "runtime/progress/failure.h"
-#include "runtime/request/args.h"
-#include "runtime/request/leads.h"
-#include "runtime/request/numbers.h"
-#include "runtime/request/request.h"
 
 #include <stdlib.h>
 

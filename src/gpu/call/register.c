@@ -3,9 +3,9 @@
 #include "gpu/launch/launch.h"
 #include "gpu/mesh/gpu.h"
 #include "gpu/mesh/meeting.h"
+#include "runtime/call/args.h"
+#include "runtime/call/leads.h"
 #include "runtime/progress/failure.h"
-#include "runtime/request/args.h"
-#include "runtime/request/numbers.h"
 
 #include <stdio.h>
 #include <stdlib.h>

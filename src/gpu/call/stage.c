@@ -1,11 +1,10 @@
 #include "gpu/call/call.h"
 
 #include "gpu/launch/launch.h"
+#include "runtime/call/args.h"
 #include "runtime/call/call.h"
-#include "runtime/request/args.h"
-#include "runtime/request/leads.h"
-#include "runtime/request/request.h"
-#include "runtime/request/run.h"
+#include "runtime/call/leads.h"
+#include "runtime/call/request.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>

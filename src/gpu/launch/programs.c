@@ -4,10 +4,10 @@
 #include "gpu/launch/price.h"
 #include "gpu/mesh/gpu.h"
 #include "gpu/mesh/signals.h"
+#include "runtime/call/args.h"
+#include "runtime/call/request.h"
 #include "runtime/diagnose/waits/describe.h"
 #include "runtime/handle/digest.h"
-#include "runtime/request/args.h"
-#include "runtime/request/run.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 #include "gpu/mesh/gpu.h"
 
 #include "compose/algorithms/placement.h"
+#include "runtime/call/args.h"
 #include "runtime/progress/failure.h"
-#include "runtime/request/args.h"
 
 #include <stdlib.h>
 

@@ -1,8 +1,8 @@
 #include "gpu/mesh/meeting.h"
 
 #include "gpu/mesh/gpu.h"
+#include "runtime/call/request.h"
 #include "runtime/diagnose/check.h"
-#include "runtime/request/request.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* The collectives: each with its blocking, nonblocking and persistent form, which differ in how they run the same
  * arguments. */
+#include "runtime/call/args.h"
 #include "runtime/call/call.h"
-#include "runtime/request/args.h"
 
 static meshcoll_args_t args_of(meshcoll_collective_t collective, const void *in, void *out,
                                size_t count, meshcoll_datatype_t datatype)

@@ -1,8 +1,8 @@
 /* The public calls on device memory: in streams, and registering it. */
 #include "runtime/call/call.h"
+#include "runtime/call/leads.h"
 #include "runtime/progress/callback.h"
 #include "runtime/progress/failure.h"
-#include "runtime/request/numbers.h"
 
 static int null_mesh(const char *function)
 {

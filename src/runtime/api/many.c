@@ -1,7 +1,7 @@
 /* Waits for, and tests, several requests, of one mesh or several. */
+#include "runtime/call/request.h"
 #include "runtime/progress/callback.h"
 #include "runtime/progress/wait.h"
-#include "runtime/request/request.h"
 
 #include <time.h>
 

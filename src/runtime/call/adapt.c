@@ -2,15 +2,15 @@
 
 #include "base/system/log.h"
 #include "base/table.h"
+#include "runtime/call/args.h"
+#include "runtime/call/leads.h"
+#include "runtime/call/request.h"
 #include "runtime/choose/candidates.h"
 #include "runtime/handle/calibrated.h"
 #include "runtime/handle/digest.h"
 #include "runtime/progress/busy.h"
 #include "runtime/progress/failure.h"
 #include "runtime/progress/wait.h"
-#include "runtime/request/args.h"
-#include "runtime/request/leads.h"
-#include "runtime/request/request.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -528,6 +528,37 @@ bool mc_adapt_is_slow(const meshcoll_t *h)
         *of = fmax(*of, ratio);
     }
     return others > 0 && longest > FAR && longest > others;
+}
+
+void mc_adapt_print(const meshcoll_t *h, mc_text_t *text)
+{
+    static const char *const phase[MC_LEARN_PHASES] = {
+        "first calls", "candidates take turns", "ranks agree", "candidates come next", "settled"};
+    const mc_lessons_t *const t = h->calls.adapt ? &h->calls.adapt->lessons : NULL;
+    for (int32_t i = 0; t && i < t->n; i++) {
+        const mc_lesson_t *const lesson = t->lesson[i];
+        if (lesson->learner.n < 2)
+            continue;
+        mc_text_add(text, "  %s of %llu bytes", meshcoll_collective_name(lesson->key.collective),
+                    (unsigned long long)lesson->key.bytes);
+        if (mc_moves[lesson->key.collective].rooted)
+            mc_text_add(text, ", root %d", mc_comm_rank_of(&h->order, lesson->key.root));
+        mc_text_add(text, "%s: %s%s\n", lesson->key.ordered ? ", in one order of sums" : "",
+                    phase[lesson->learner.phase],
+                    lesson->links_off ? "; its links are off by more than 2" : "");
+        mc_learner_print(&lesson->learner, &h->mesh, text);
+    }
+}
+
+void mc_adapt_save(const meshcoll_t *h, mc_text_t *text)
+{
+    if (h->calls.adapt)
+        mc_known_print(&h->calls.adapt->lessons, &h->calls.adapt->known, &h->mesh, text);
+}
+
+int mc_adapt_load(meshcoll_t *h, const char *text)
+{
+    return h->calls.adapt ? mc_known_parse(text, &h->mesh, &h->calls.adapt->known) : MESHCOLL_OK;
 }
 
 /* Opening --------------------------------------------------------------------------------------------- */

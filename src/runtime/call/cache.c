@@ -2,9 +2,9 @@
 
 #include "base/system/log.h"
 #include "base/table.h"
+#include "runtime/call/args.h"
+#include "runtime/call/request.h"
 #include "runtime/connect/connections.h"
-#include "runtime/request/args.h"
-#include "runtime/request/request.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,12 +7,12 @@
  *
  * What is in the cache is a rank's own affair. It differs between ranks, as their calls complete at different times and
  * have other buffers. This does not matter: a choice made again is the same (choose/choice.h), and which request runs a
- * call cannot be told from its messages (numbers.h).
+ * call cannot be told from its messages (leads.h).
  */
 #ifndef MC_CALL_CACHE_H
 #define MC_CALL_CACHE_H
 
-#include "runtime/request/run.h"
+#include "runtime/call/request.h"
 
 /* A request of the cache: the call that it is bound to, and its place. */
 typedef struct mc_cached mc_cached_t;

@@ -2,17 +2,17 @@
  * The way of a call, from the public functions below. One look into the cache (cache.h) tells whether the call was made
  * before: then it has a request that is bound to it, and takes a number. Else it goes on in start.c, where it is checked,
  * chooses, and finds a request with its plan and connections in the cache, or makes it, and binds it. Both start the
- * request (request/request.h), which progress runs until its owner has its status.
+ * request (request.h), which progress runs until its owner has its status.
  */
 #include "runtime/call/call.h"
 
 #include "runtime/call/adapt.h"
+#include "runtime/call/args.h"
+#include "runtime/call/leads.h"
+#include "runtime/call/request.h"
 #include "runtime/handle/digest.h"
 #include "runtime/progress/callback.h"
 #include "runtime/progress/failure.h"
-#include "runtime/request/args.h"
-#include "runtime/request/leads.h"
-#include "runtime/request/request.h"
 
 /* Calls that were made before -------------------------------------------------------------------- */
 

@@ -3,8 +3,8 @@
 #define MC_CALL_CALL_H
 
 #include "runtime/call/cache.h"
-#include "runtime/request/numbers.h"
-#include "runtime/request/request.h"
+#include "runtime/call/leads.h"
+#include "runtime/call/request.h"
 
 /* Of the public calls; `h` may be NULL, which is an error. Checks a call, chooses its strategy, and runs it to the end;
  * in a group it only checks and collects. */
@@ -41,6 +41,19 @@ int mc_call_start(meshcoll_t *h, mc_call_t *call, meshcoll_request_t **request);
 extern const mc_request_kind_t mc_persistent_kind;
 int mc_call_persist(meshcoll_t *h, mc_call_t *call, const mc_request_kind_t *kind,
                     meshcoll_request_t **request);
+
+/* Counts (counts.c). */
+
+/* Binds a request to its call: at once; or, of an alltoallv whose blocks pass through other ranks, when the exchange of
+ * counts that it begins is complete. Until then a run of the request is pending. If the counts of two ranks differ, the
+ * mesh fails. Collective. */
+int mc_call_bind(mc_run_t *r, const mc_call_t *call);
+/* Exchanges the counts of such an alltoallv, and waits for that: *forwarded is the caller's to free(). NULL: blocks are
+ * sent directly. ERR_STRATEGY on all ranks alike; ERR_INVALID_ARG where the counts of two ranks differ. Collective. */
+int mc_counts_learn(meshcoll_t *h, const mc_call_t *call, mc_forwarded_t **forwarded);
+/* Begins the exchange that was held while the call of `r` was compared (check.h), or ends it where ranks
+ * disagree. */
+void mc_counts_checked(const mc_run_t *r);
 
 /* Groups (group.c). */
 

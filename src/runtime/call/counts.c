@@ -1,8 +1,12 @@
-#include "runtime/call/counts.h"
+/*
+ * The sizes of the blocks that pass through a rank in an alltoallv of several phases, which are
+ * unknown there. The counts are sent first, by the same strategy, as an alltoall of one element per
+ * block: the chunk of SCRATCH in which a block will be then holds its count.
+ */
+#include "runtime/call/call.h"
 
-#include "runtime/call/cache.h"
+#include "runtime/call/request.h"
 #include "runtime/progress/wait.h"
-#include "runtime/request/request.h"
 
 #include <stdlib.h>
 #include <string.h>

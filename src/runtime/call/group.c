@@ -11,9 +11,9 @@
 #include "runtime/call/call.h"
 
 #include "compose/planner/planner.h"
+#include "runtime/call/request.h"
 #include "runtime/progress/callback.h"
 #include "runtime/progress/failure.h"
-#include "runtime/request/request.h"
 
 #include <stdlib.h>
 #include <string.h>

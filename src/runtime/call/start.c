@@ -3,13 +3,12 @@
 #include "runtime/call/call.h"
 
 #include "runtime/call/adapt.h"
-#include "runtime/call/counts.h"
+#include "runtime/call/args.h"
+#include "runtime/call/leads.h"
+#include "runtime/call/request.h"
 #include "runtime/handle/digest.h"
 #include "runtime/progress/callback.h"
 #include "runtime/progress/failure.h"
-#include "runtime/request/args.h"
-#include "runtime/request/leads.h"
-#include "runtime/request/request.h"
 
 /* Numbers wrap; two requests with one number would take each other's messages. */
 static int check_number(const meshcoll_t *h, uint32_t number)

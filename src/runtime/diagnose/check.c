@@ -1,12 +1,11 @@
 #include "runtime/diagnose/check.h"
 
-#include "runtime/call/counts.h"
+#include "runtime/call/call.h"
+#include "runtime/call/leads.h"
+#include "runtime/call/request.h"
 #include "runtime/connect/connections.h"
 #include "runtime/progress/failure.h"
 #include "runtime/progress/wait.h"
-#include "runtime/request/leads.h"
-#include "runtime/request/numbers.h"
-#include "runtime/request/request.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -9,9 +9,9 @@
 #define MC_DIAGNOSE_CHECK_H
 
 #include "runtime/call/cache.h"
+#include "runtime/call/leads.h"
 #include "runtime/diagnose/fingerprint.h"
 #include "runtime/handle/run.h"
-#include "runtime/request/leads.h"
 
 /* The hooks of a mesh whose calls are compared (hooks.h). Collective. If this fails otherwise than by ERR_MISMATCH, the
  * mesh has failed. */

@@ -1,7 +1,7 @@
 #include "runtime/diagnose/diagnosis.h"
 
+#include "runtime/call/leads.h"
 #include "runtime/progress/failure.h"
-#include "runtime/request/numbers.h"
 
 uint32_t mc_check_group_opened(meshcoll_t *h)
 {

@@ -1,7 +1,7 @@
 /* Explain: its setting, and the samples of each run. */
 #include "runtime/diagnose/diagnosis.h"
 
-#include "runtime/request/args.h"
+#include "runtime/call/args.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
 #include "runtime/choose/choice.h"
 #include "runtime/handle/device.h"
 
-/* Operation numbers (request/numbers.h): its own, an alltoallv's for counts, and that of the comparison. 0: there is
+/* Operation numbers (call/leads.h): its own, an alltoallv's for counts, and that of the comparison. 0: there is
  * none; `check`: it is not compared, or with its group. */
 typedef struct {
     uint32_t own, counts, check;
@@ -15,7 +15,7 @@ typedef struct {
 
 typedef struct mc_call {
     const meshcoll_args_t *given; /* the caller's, unchecked; NULL: the cache does not note it */
-    meshcoll_args_t args;         /* checked (request/args.h) */
+    meshcoll_args_t args;         /* checked (call/args.h) */
     mc_numbers_t number;
     bool is_barrier, is_persistent;
     bool is_own;             /* of the library itself */

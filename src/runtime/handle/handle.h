@@ -35,7 +35,7 @@ typedef struct {
 /* Of so many last calls the digest is kept. */
 enum { MC_MADE_CALLS = 64 };
 
-/* What its calls take (request/numbers.h), and what they leave. */
+/* What its calls take (call/leads.h), and what they leave. */
 typedef struct {
     /* Operation numbers taken. Atomic, because other threads read how far this rank is. */
     _Atomic uint32_t n, n_persistent;
@@ -51,7 +51,7 @@ typedef struct {
     size_t *own_counts;      /* see mc_args_own_counts; NULL: none yet */
 } mc_calls_t;
 
-/* The lead of its calls, and the barriers of all its leads (request/leads.h). */
+/* The lead of its calls, and the barriers of all its leads (call/leads.h). */
 typedef struct {
     mc_lead_t calls;
     mc_list_t spare;     /* barriers that run no more */

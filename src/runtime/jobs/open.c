@@ -1,13 +1,13 @@
 #include "runtime/jobs/open.h"
 
 #include "runtime/call/adapt.h"
+#include "runtime/call/leads.h"
+#include "runtime/call/request.h"
 #include "runtime/diagnose/diagnose.h"
 #include "runtime/diagnose/waits/limits.h"
 #include "runtime/jobs/jobs.h"
 #include "runtime/progress/failure.h"
 #include "runtime/progress/progress_thread.h"
-#include "runtime/request/leads.h"
-#include "runtime/request/request.h"
 
 #include <stdlib.h>
 #include <string.h>

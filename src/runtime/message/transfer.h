@@ -24,7 +24,7 @@
 #ifndef MC_MESSAGE_TRANSFER_H
 #define MC_MESSAGE_TRANSFER_H
 
-#include "runtime/request/request.h"
+#include "runtime/call/request.h"
 
 #include <meshcoll/message.h>
 

@@ -8,7 +8,7 @@
 #include "gpu/cuda/driver.h"
 #include "gpu/mesh/arena.h"
 #include "gpu/program/program.h"
-#include "runtime/request/run.h"
+#include "runtime/call/request.h"
 
 #include <meshcoll/env.h>
 

@@ -1,10 +1,10 @@
 #include "runtime/diagnose/waits/limits.h"
 
 #include "runtime/call/adapt.h"
+#include "runtime/call/leads.h"
 #include "runtime/diagnose/waits/describe.h"
 #include "runtime/diagnose/waits/publish.h"
 #include "runtime/diagnose/waits/verdict.h"
-#include "runtime/request/leads.h"
 
 /* Between two looks at most this share of a limit counts as waiting: a rank that was elsewhere for
  * long, or stopped, looks several times for what has come meanwhile before its limit is over. */

@@ -1,10 +1,10 @@
-#include "runtime/request/leads.h"
+#include "runtime/call/leads.h"
 
 #include "compose/algorithms/placement.h"
+#include "runtime/call/request.h"
 #include "runtime/progress/busy.h"
 #include "runtime/progress/failure.h"
 #include "runtime/progress/wait.h"
-#include "runtime/request/request.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* The checks of a call's arguments and of the kind of its memory, and what follows for reproducible sums. */
-#ifndef MC_REQUEST_ARGS_H
-#define MC_REQUEST_ARGS_H
+#ifndef MC_CALL_ARGS_H
+#define MC_CALL_ARGS_H
 
 #include "runtime/handle/handle.h"
 

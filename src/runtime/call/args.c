@@ -1,5 +1,5 @@
 /* Checks of a call's arguments; each refusal is one sentence. */
-#include "runtime/request/args.h"
+#include "runtime/call/args.h"
 
 #include "compose/algorithms/placement.h"
 
