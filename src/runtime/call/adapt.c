@@ -18,37 +18,27 @@
 
 /* Agreements ------------------------------------------------------------------------------------------ */
 
-typedef struct {
-    mc_own_run_t own;   /* first */
-    uint32_t agreement; /* its number, from 1 on */
-    mc_choice_key_t key;
-    int64_t words[MC_LEARN_WORDS];
-} agreement_t;
+_Static_assert((int)MC_LEARN_WORDS == (int)MC_MAXIMA, "all words are those of a learner");
 
 static void serve_deferred(meshcoll_t *h);
 
-static void release(meshcoll_request_t *r)
-{
-    if (r->mesh && r->mesh->calls.adapt)
-        mc_list_append(&r->mesh->calls.adapt->spare, &((agreement_t *)r)->own.spare);
-    else
-        mc_run_destroy(r);
-}
-
-/* Its learner may be gone, and may have come again. */
+/* Its learner may be gone. */
 static int finish(meshcoll_request_t *r)
 {
-    const agreement_t *const x = (const agreement_t *)r;
+    const mc_maxima_t *const x = (const mc_maxima_t *)r;
     meshcoll_t *const h = r->mesh;
     if (!h)
         return r->status;
     h->leads.n_barriers--;
     if (r->status)
         return r->status;
-    mc_lesson_t *const lesson = mc_lessons_find(&h->calls.adapt->lessons, &x->key);
+    const mc_lessons_t *const lessons = &h->calls.adapt->lessons;
     h->calls.adapt->done++;
     mc_busy_reached(&h->calls.adapt->pending);
-    if (lesson && lesson->agreement == x->agreement) {
+    for (int32_t i = 0; i < lessons->n; i++) {
+        mc_lesson_t *const lesson = lessons->lesson[i];
+        if (lesson->agreement != x->which)
+            continue;
         memcpy(lesson->words, x->words, sizeof x->words);
         lesson->has_words = true;
     }
@@ -56,12 +46,7 @@ static int finish(meshcoll_request_t *r)
     return MESHCOLL_OK;
 }
 
-static const mc_request_kind_t agreement_kind = {.bytes = sizeof(agreement_t),
-                                                 .is_internal = true,
-                                                 .waits = MC_WAIT_LEAD,
-                                                 MC_RUN,
-                                                 .finish = finish,
-                                                 .release = release};
+static const mc_request_kind_t agreement_kind = {MC_OF_MAXIMA, .finish = finish};
 
 bool mc_adapt_is_unawaited(const meshcoll_request_t *r)
 {
@@ -72,23 +57,16 @@ bool mc_adapt_is_unawaited(const meshcoll_request_t *r)
 static int begin_agreement(meshcoll_t *h, mc_lesson_t *lesson)
 {
     mc_adapt_t *const t = h->calls.adapt;
-    mc_own_run_t *own;
-    const int status = mc_own_run_take(h, &t->spare, &agreement_kind, offsetof(agreement_t, words),
-                                       MC_LEARN_WORDS, &own);
+    mc_maxima_t *x;
+    const int status = mc_maxima_take(h, &agreement_kind, &x);
     if (status) { /* calls to come would wait for it */
         mc_failure_break(h, status);
         return status;
     }
-    agreement_t *const x = (agreement_t *)own;
-    x->key = lesson->key;
-    x->agreement = lesson->agreement = ++t->begun;
+    x->which = lesson->agreement = ++t->begun;
     lesson->has_words = false;
     mc_learner_tell(&lesson->learner, x->words);
-    own->run.head.number = MC_AGREEMENT_NUMBER;
-    own->run.head.released = true; /* nobody waits for it */
-    mc_executor_await(&own->run.executor, &t->done, x->agreement - 1, &t->pending);
-    h->leads.n_barriers++;
-    return mc_request_start(&own->run.head);
+    return mc_maxima_start(x, MC_AGREEMENT_NUMBER, &t->done, x->which - 1, &t->pending);
 }
 
 /* Choosing -------------------------------------------------------------------------------------------- */
@@ -392,12 +370,6 @@ static void release_deferred(meshcoll_request_t *r)
     mc_run_destroy(r);
 }
 
-static void copy_table(const size_t **table, size_t *to, int32_t n)
-{
-    if (*table)
-        *table = memcpy(to, *table, (size_t)n * sizeof *to);
-}
-
 /* What the caller may take back when its call has returned. */
 static int take_over(const meshcoll_t *h, deferred_t *d)
 {
@@ -408,8 +380,7 @@ static int take_over(const meshcoll_t *h, deferred_t *d)
         d->tables = calloc(2 * (size_t)n, sizeof *d->tables);
         if (!d->tables)
             return mc_fail_memory("a call's tables");
-        copy_table(&a->counts, d->tables, n);
-        copy_table(&a->displs, d->tables + n, n);
+        mc_args_own_tables(a, (size_t)n, d->tables);
     }
     if (!mc_user_op_find(a->op, &user))
         return MESHCOLL_OK;

@@ -27,7 +27,6 @@ typedef struct mc_adapt {
     uint32_t begun, done;  /* agreements */
     uint32_t n_awaited;    /* blocking calls that wait for one */
     mc_list_t pending;     /* agreements that wait for the one before them */
-    mc_list_t spare;       /* that run no more */
     mc_list_t deferred;    /* calls, in their order */
     bool serves_deferred;  /* an agreement that one of them begins may be complete at once */
     bool has_told;         /* that links are off */

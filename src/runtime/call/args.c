@@ -210,6 +210,16 @@ int mc_args_own_counts(meshcoll_t *h, const meshcoll_args_t *args, mc_operands_t
     return MESHCOLL_OK;
 }
 
+void mc_args_own_tables(meshcoll_args_t *args, size_t n, size_t *table)
+{
+    const size_t **const own[] = {&args->counts, &args->displs, &args->in_counts, &args->in_displs};
+    for (size_t i = 0; i < MC_COUNT(own); i++)
+        if (*own[i]) {
+            *own[i] = memcpy(table, *own[i], n * sizeof *table);
+            table += n;
+        }
+}
+
 /* A caller's struct ends before `strategy`, `counts` or `counts_at_root`, or has all fields. */
 static bool is_size(size_t size)
 {

@@ -23,6 +23,10 @@ mc_needs_t mc_args_needs(const meshcoll_t *h, const meshcoll_args_t *a);
  * handle's, until the next such call. Leaves other calls alone. `args` must be checked. */
 int mc_args_own_counts(meshcoll_t *h, const meshcoll_args_t *args, mc_operands_t *operands);
 
+/* Replaces the tables of a call on n ranks by copies in `table`, which has room for as many: the caller may take back
+ * its own when the call has returned. */
+void mc_args_own_tables(meshcoll_args_t *args, size_t n, size_t *table);
+
 /* Returns the numbering over which a call's sums must follow the aligned tree to be reproducible;
  * NULL: any order will do. `args` must be checked. */
 const mc_numbering_t *mc_args_aligned(const meshcoll_t *h, const meshcoll_args_t *args);

@@ -5,6 +5,7 @@
  */
 #include "runtime/call/call.h"
 
+#include "runtime/call/args.h"
 #include "runtime/call/request.h"
 #include "runtime/progress/wait.h"
 
@@ -67,15 +68,6 @@ static int check_expected(const meshcoll_t *h, const meshcoll_args_t *a, const s
 }
 
 /* The exchange ------------------------------------------------------------------------------------ */
-
-static void copy_table(const size_t **table, size_t n, size_t **at)
-{
-    if (!*table)
-        return;
-    memcpy(*at, *table, n * sizeof **table);
-    *table = *at;
-    *at += n;
-}
 
 static void close(meshcoll_t *h, mc_exchange_t *e)
 {
@@ -185,12 +177,8 @@ static int open_exchange(meshcoll_t *h, const mc_call_t *call, mc_exchange_t **e
     mc_exchange_t *const e = calloc(1, sizeof *e + 4 * bytes);
     if (!e)
         return mc_fail_memory("an exchange of counts");
-    size_t *at = e->table;
     e->args = call->args;
-    copy_table(&e->args.counts, p, &at);
-    copy_table(&e->args.displs, p, &at);
-    copy_table(&e->args.in_counts, p, &at);
-    copy_table(&e->args.in_displs, p, &at);
+    mc_args_own_tables(&e->args, p, e->table);
     e->counts = mc_take_memory(h);
     int status = e->counts ? mc_workspace_reserve(e->counts, bytes) : MESHCOLL_ERR_NO_MEMORY;
     if (!status) {

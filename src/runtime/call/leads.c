@@ -7,6 +7,7 @@
 #include "runtime/progress/wait.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* What a call counts ------------------------------------------------------------------------------- */
 
@@ -33,31 +34,13 @@ int64_t mc_lead_bytes(const meshcoll_t *h, const meshcoll_args_t *a)
 
 /* Barriers ------------------------------------------------------------------------------------------ */
 
-/* Of a lead. */
-typedef struct {
-    mc_own_run_t own; /* first */
-    mc_lead_t *lead;  /* which may outlive the request; NULL: it does not run */
-    uint32_t epoch;
-    uint32_t settles;    /* up to which call */
-    int64_t compared[2]; /* a hash of the calls made and refused, and its complement */
-} barrier_t;
-
-/* It returns to the mesh, for the next epoch. */
-static void release(meshcoll_request_t *r)
-{
-    if (r->mesh)
-        mc_list_append(&r->mesh->leads.spare, &((barrier_t *)r)->own.spare);
-    else
-        mc_run_destroy(r);
-}
-
-static int conclude(barrier_t *x)
+static int conclude(const mc_maxima_t *x)
 {
     mc_lead_t *const l = x->lead;
-    if (mc_lead_differs(x->compared))
-        return mc_failure_differs(x->own.run.head.mesh, l);
+    if (mc_lead_differs(x->words))
+        return mc_failure_differs(x->run.head.mesh, l);
     mc_refusals_settle(&l->refused, x->settles);
-    mc_lead_reach(l, x->epoch);
+    mc_lead_reach(l, x->which);
     mc_busy_reached(&l->waiting);
     return MESHCOLL_OK;
 }
@@ -65,7 +48,7 @@ static int conclude(barrier_t *x)
 /* A barrier is complete, or the mesh has failed or is closed. */
 static int finish(meshcoll_request_t *r)
 {
-    barrier_t *const x = (barrier_t *)r;
+    mc_maxima_t *const x = (mc_maxima_t *)r;
     mc_lead_t *const l = x->lead;
     const int status = r->status ? r->status : conclude(x);
     x->lead = NULL;
@@ -76,39 +59,29 @@ static int finish(meshcoll_request_t *r)
     return status;
 }
 
-static const mc_request_kind_t barrier_kind = {.bytes = sizeof(barrier_t),
-                                               .is_internal = true,
-                                               .waits = MC_WAIT_LEAD,
-                                               MC_RUN,
-                                               .finish = finish,
-                                               .release = release};
+static const mc_request_kind_t barrier_kind = {MC_OF_MAXIMA, .finish = finish};
 
 bool mc_lead_is_unawaited(const meshcoll_request_t *r)
 {
-    return r->kind == &barrier_kind && !((const barrier_t *)r)->lead->blocked;
+    return r->kind == &barrier_kind && !((const mc_maxima_t *)r)->lead->blocked;
 }
 
 /* Begins the barrier of an epoch, which waits as the runs of that epoch do. Those with the same number
  * wait for each other too. */
 static int begin(meshcoll_t *h, mc_lead_t *l, uint32_t epoch)
 {
-    mc_own_run_t *own;
-    const int status =
-        mc_own_run_take(h, &h->leads.spare, &barrier_kind, offsetof(barrier_t, compared), 2, &own);
+    mc_maxima_t *x;
+    const int status = mc_maxima_take(h, &barrier_kind, &x);
     if (status)
         return status;
-    barrier_t *const x = (barrier_t *)own;
     x->lead = l;
-    x->epoch = epoch;
+    x->which = epoch;
     x->settles = mc_refusals_begin(&l->refused, mc_failure_made(h, l));
-    mc_lead_compare(l, x->compared);
-    own->run.head.number = l->first_number + epoch % l->n_numbers;
-    mc_executor_await(&own->run.executor, &l->synced, l->n_numbers > 1 ? epoch - 1 : epoch,
-                      &l->waiting);
+    memset(x->words, 0, sizeof x->words);
+    mc_lead_compare(l, x->words); /* a hash of the calls made and refused, and its complement */
     l->n_barriers++;
-    h->leads.n_barriers++;
-    own->run.head.released = true; /* nobody waits for it */
-    return mc_request_start(&own->run.head);
+    return mc_maxima_start(x, l->first_number + epoch % l->n_numbers, &l->synced,
+                           l->n_numbers > 1 ? epoch - 1 : epoch, &l->waiting);
 }
 
 /* Counting ------------------------------------------------------------------------------------------ */

@@ -263,16 +263,15 @@ void mc_run_record(meshcoll_request_t *request, mc_timeline_t *timeline)
     r->executor.timeline = timeline ? timeline : r->watch;
 }
 
-/* The library's own ------------------------------------------------------------------------------ */
+/* Agreements ------------------------------------------------------------------------------------- */
 
-static int make_allreduce(meshcoll_t *h, const mc_request_kind_t *kind, size_t at, size_t count,
-                          mc_own_run_t **own)
+static int make_maxima(meshcoll_t *h, const mc_request_kind_t *kind, mc_maxima_t **maxima)
 {
     const mc_pacing_t pacing = mc_handle_pacing(h);
     const mc_planner_query_t query = {
-        .bytes = (double)(count * sizeof(int64_t)), .max_segments = 1, .pacing = &pacing};
+        .bytes = sizeof(*maxima)->words, .max_segments = 1, .pacing = &pacing};
     mc_call_t call = {.args = {.collective = MESHCOLL_ALLREDUCE,
-                               .count = count,
+                               .count = MC_MAXIMA,
                                .datatype = MESHCOLL_INT64,
                                .op = MESHCOLL_MAX},
                       .is_own = true};
@@ -283,7 +282,7 @@ static int make_allreduce(meshcoll_t *h, const mc_request_kind_t *kind, size_t a
     if (status)
         return status;
     mc_operands_t operands = mc_operands_of(&call.args);
-    operands.in = operands.out = (char *)r + at;
+    operands.in = operands.out = ((mc_maxima_t *)r)->words;
     r->workspace = &r->own;
     status = mc_run_plan(r, &call);
     if (!status)
@@ -291,19 +290,39 @@ static int make_allreduce(meshcoll_t *h, const mc_request_kind_t *kind, size_t a
     if (status)
         mc_run_destroy(&r->head);
     else
-        *own = (mc_own_run_t *)r;
+        *maxima = (mc_maxima_t *)r;
     return status;
 }
 
-int mc_own_run_take(meshcoll_t *h, const mc_list_t *spare, const mc_request_kind_t *kind, size_t at,
-                    size_t count, mc_own_run_t **own)
+int mc_maxima_take(meshcoll_t *h, const mc_request_kind_t *kind, mc_maxima_t **maxima)
 {
-    mc_list_node_t *const n = spare->first;
+    mc_list_node_t *const n = h->leads.spare.first;
     if (!n)
-        return make_allreduce(h, kind, at, count, own);
+        return make_maxima(h, kind, maxima);
     mc_list_remove(n);
-    *own = (mc_own_run_t *)((char *)n - offsetof(mc_own_run_t, spare));
+    *maxima = (mc_maxima_t *)((char *)n - offsetof(mc_maxima_t, spare));
+    (*maxima)->run.head.kind = kind;
     return MESHCOLL_OK;
+}
+
+int mc_maxima_start(mc_maxima_t *x, uint32_t number, const uint32_t *reached, uint32_t awaited,
+                    mc_list_t *reaching)
+{
+    meshcoll_request_t *const r = &x->run.head;
+    r->number = number;
+    r->released = true; /* nobody waits for it */
+    r->mesh->leads.n_barriers++;
+    mc_executor_await(&x->run.executor, reached, awaited, reaching);
+    return mc_request_start(r);
+}
+
+/* It returns to the mesh. */
+void mc_maxima_release(meshcoll_request_t *r)
+{
+    if (r->mesh)
+        mc_list_append(&r->mesh->leads.spare, &((mc_maxima_t *)r)->spare);
+    else
+        mc_run_destroy(r);
 }
 
 /* Requests of any kind ---------------------------------------------------------------------------- */

@@ -32,16 +32,6 @@ int mc_run_make(meshcoll_t *h, const mc_request_kind_t *kind, const mc_call_t *c
                 mc_run_t **run);
 /* Gives one that is not planned another strategy; the caller keeps the text of the last one. */
 int mc_run_choose(mc_run_t *r, const mc_ranked_t *choice);
-/* A run of the library's own, which is made once and runs many times. */
-typedef struct {
-    mc_run_t run; /* first */
-    mc_list_node_t spare;
-} mc_own_run_t;
-/* Takes the first of `spare`, or makes one: an allreduce by MAX of `count` int64, which lie `at` bytes behind the begin of
- * the request. It has memory of its own, so that requests of calls keep theirs. Its strategy depends on the mesh and its
- * links alone, and so is the same on all ranks. */
-int mc_own_run_take(meshcoll_t *h, const mc_list_t *spare, const mc_request_kind_t *kind, size_t at,
-                    size_t count, mc_own_run_t **own);
 /* Plans and wires it for a call of at least one element. */
 int mc_run_plan(mc_run_t *r, const mc_call_t *call);
 /* Binds operands for its collective, root and strategy, in its present workspace; does nothing
@@ -59,6 +49,29 @@ int mc_run_advance(meshcoll_request_t *r, uint32_t events);
 void mc_run_cancel(meshcoll_request_t *r, int status);
 /* Frees a run that has nothing in flight. */
 void mc_run_destroy(meshcoll_request_t *r);
+
+/* What ranks agree on while nobody waits for it: an allreduce by MAX, of the library's own, that is made once and runs
+ * many times. It has memory of its own, so that requests of calls keep theirs. Its strategy depends on the mesh and its
+ * links alone, and so is the same on all ranks. */
+enum { MC_MAXIMA = 12 };
+typedef struct {
+    mc_run_t run; /* first */
+    mc_list_node_t spare;
+    uint32_t which; /* of those of its kind */
+    uint32_t
+        settles; /* of the barrier of a lead: up to which call; and its lead, which may outlive the request */
+    mc_lead_t *lead;
+    int64_t words[MC_MAXIMA];
+} mc_maxima_t;
+#define MC_OF_MAXIMA                                                                  \
+    .bytes = sizeof(mc_maxima_t), .is_internal = true, .waits = MC_WAIT_LEAD, MC_RUN, \
+    .release = mc_maxima_release
+void mc_maxima_release(meshcoll_request_t *r);
+/* Takes a spare one for a kind of them, or makes one. */
+int mc_maxima_take(meshcoll_t *h, const mc_request_kind_t *kind, mc_maxima_t **maxima);
+/* Starts it with an operation number; it runs when *reached has come to `awaited`, and waits in `reaching`. */
+int mc_maxima_start(mc_maxima_t *x, uint32_t number, const uint32_t *reached, uint32_t awaited,
+                    mc_list_t *reaching);
 
 /* Records the runs of a request into a timeline of its plan, from the next start on; NULL: stops. */
 void mc_run_record(meshcoll_request_t *r, mc_timeline_t *timeline);

@@ -54,7 +54,7 @@ typedef struct {
 /* The lead of its calls, and the barriers of all its leads (call/leads.h). */
 typedef struct {
     mc_lead_t calls;
-    mc_list_t spare;     /* barriers that run no more */
+    mc_list_t spare;     /* agreements that run no more */
     uint32_t n_barriers; /* that are not complete */
 } mc_leads_t;
 
