@@ -26,13 +26,21 @@ static int print_help(FILE *out)
     return MC_EXIT_OK;
 }
 
+static int read_and_run(const mc_command_t *c, int argc, char **argv)
+{
+    if (c->read_and_run)
+        return c->read_and_run(argc, argv);
+    const int status = mc_options_parse(c, c->options, argc, argv, &c->arguments);
+    return status ? status : c->run();
+}
+
 static int run_command(const char *name, int argc, char **argv)
 {
     char known[256];
     mc_text_t list = mc_text(known, sizeof known);
     for (size_t i = 0; i < MC_COUNT(commands); i++) {
         if (strcmp(commands[i]->name, name) == 0)
-            return mc_tool_exit(name, commands[i]->run(argc, argv));
+            return mc_tool_exit(name, read_and_run(commands[i], argc, argv));
         mc_text_add(&list, "%s, ", commands[i]->name);
     }
     return mc_tool_exit(NULL,

@@ -120,15 +120,16 @@ static int refuse_unknown(const mc_option_t *option, const char *text)
                    text, known);
 }
 
-static int read_arguments(char **argv, int n, mc_arguments_t *arguments)
+static int read_arguments(char **argv, int n, const mc_arguments_t *arguments)
 {
-    arguments->n = arguments->program ? n : 0;
-    for (int i = 0; i < n && !arguments->program; i++) {
-        if (arguments->n == arguments->most)
-            return mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                           "'%s' is one argument too many; --help shows what is taken", argv[i]);
-        arguments->text[arguments->n++] = argv[i];
-    }
+    if (arguments->program)
+        *arguments->program = argv;
+    else if (n > (arguments->text ? 1 : 0))
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "'%s' is one argument too many; --help shows what is taken",
+                       argv[arguments->text ? 1 : 0]);
+    else if (n > 0)
+        *arguments->text = argv[0];
     return MESHCOLL_OK;
 }
 
@@ -165,8 +166,8 @@ static const mc_option_t *find(const mc_option_t *option, int found)
     return NULL;
 }
 
-int mc_options_read(const mc_option_t *option, int argc, char **argv, mc_arguments_t *arguments,
-                    bool *help)
+int mc_options_read(const mc_option_t *option, int argc, char **argv,
+                    const mc_arguments_t *arguments, bool *help)
 {
     struct option longs[MAX_OPTIONS + 2];
     char shorts[2 * MAX_OPTIONS + 4];

@@ -34,19 +34,17 @@ typedef struct {
         .most = most_                                                                 \
     }
 
-/* The arguments that are not options: at most `most`. `program`: the first of them ends the options, and they are the
- * last `n` of the line, however many. */
+/* Where what is no option goes; NULL: there is none. */
 typedef struct {
-    const char **text;
-    int most, n;
-    bool program;
+    const char **text; /* one argument at most */
+    char ***program;   /* it and its arguments: the first of them ends the options */
 } mc_arguments_t;
 
 /* Reads the options of the table, which ends with an empty entry; --help and -h are part of
  * every table. ERR_INVALID_ARG says what was expected. Sets *help where help was asked for;
  * later arguments are then not read. */
-int mc_options_read(const mc_option_t *option, int argc, char **argv, mc_arguments_t *arguments,
-                    bool *help);
+int mc_options_read(const mc_option_t *option, int argc, char **argv,
+                    const mc_arguments_t *arguments, bool *help);
 /* A line for each option, and --help. */
 void mc_options_print(const mc_option_t *option, FILE *out);
 

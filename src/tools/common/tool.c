@@ -38,7 +38,7 @@ int mc_tool_exit(const char *name, int status)
 }
 
 int mc_options_parse(const mc_command_t *command, const mc_option_t *option, int argc, char **argv,
-                     mc_arguments_t *arguments)
+                     const mc_arguments_t *arguments)
 {
     bool help;
     const int status = mc_options_read(option, argc, argv, arguments, &help);

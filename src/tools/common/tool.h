@@ -27,10 +27,14 @@ enum {
 
 typedef struct {
     const char *name, *summary;
-    const char *usage;                 /* lines behind "meshcoll NAME" */
-    const char *about;                 /* paragraphs for --help */
-    const char *examples;              /* lines for --help */
-    int (*run)(int argc, char **argv); /* an exit status, MC_HELPED, or an error */
+    const char *usage;          /* lines behind "meshcoll NAME" */
+    const char *about;          /* paragraphs for --help */
+    const char *examples;       /* lines for --help */
+    const mc_option_t *options; /* read before `run` */
+    mc_arguments_t arguments;
+    int (*run)(void); /* an exit status, or an error */
+    /* instead of these three: reads the command line itself; may return MC_HELPED */
+    int (*read_and_run)(int argc, char **argv);
 } mc_command_t;
 
 extern const mc_command_t mc_plan_command, mc_trace_command, mc_verify_command, mc_count_command,
@@ -39,7 +43,7 @@ extern const mc_command_t mc_plan_command, mc_trace_command, mc_verify_command, 
 
 /* Also prints the command's help where it is asked for: MC_HELPED. */
 int mc_options_parse(const mc_command_t *command, const mc_option_t *option, int argc, char **argv,
-                     mc_arguments_t *arguments);
+                     const mc_arguments_t *arguments);
 
 /* The exit status of what a command returned. Of an error prints "meshcoll plan: …", one line on stderr. */
 int mc_tool_exit(const char *name, int status);

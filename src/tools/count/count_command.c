@@ -7,22 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char usage[] = "  meshcoll count [--ranks P | --mesh MESH] [--bytes D]\n";
-
-static const char about[] =
-    "Counts what five ways to allreduce need from the network: bytes in all, time steps, and\n"
-    "the bytes of the busiest rank in one step. The counts come from the plans that would\n"
-    "run. The usual estimates are printed next to them, and below the reasons for the\n"
-    "differences. On a mesh the five ways run over all ranks as one line, bytes that cross\n"
-    "the outermost dimension are counted separately, and a sixth way runs dimension by\n"
-    "dimension.\n";
-
-static const char examples[] = "  meshcoll count --ranks 8\n"
-                               "  meshcoll count --ranks 40 --bytes 1.2G\n"
-                               "  meshcoll count --mesh box=5,gpu=8\n"
-                               "  meshcoll count --mesh box=8+8+4\n"
-                               "  meshcoll count --ranks 4 --json\n";
-
 enum { MOST_RANKS = 512 };
 
 /* A usual estimate on p ranks, in D or in steps: `text`, which is times * of(p); NULL: there is none. */
@@ -382,13 +366,10 @@ static const mc_option_t options[] = {
     {0},
 };
 
-static int run(int argc, char **argv)
+static int run(void)
 {
     static tally_t tally;
-    mc_arguments_t arguments = {0};
-    int status = mc_options_parse(&mc_count_command, options, argc, argv, &arguments);
-    if (!status)
-        status = read_mesh(given.mesh, given.ranks, &tally);
+    int status = read_mesh(given.mesh, given.ranks, &tally);
     if (!status)
         status = mc_read_bytes("--bytes", given.bytes, &tally.bytes);
     for (size_t i = 0; i < tally.n && !status; i++)
@@ -401,8 +382,19 @@ static int run(int argc, char **argv)
 const mc_command_t mc_count_command = {
     .name = "count",
     .summary = "five ways to allreduce: bytes, steps and the busiest rank, counted",
-    .usage = usage,
-    .about = about,
-    .examples = examples,
+    .usage = "  meshcoll count [--ranks P | --mesh MESH] [--bytes D]\n",
+    .about =
+        "Counts what five ways to allreduce need from the network: bytes in all, time steps, and\n"
+        "the bytes of the busiest rank in one step. The counts come from the plans that would\n"
+        "run. The usual estimates are printed next to them, and below the reasons for the\n"
+        "differences. On a mesh the five ways run over all ranks as one line, bytes that cross\n"
+        "the outermost dimension are counted separately, and a sixth way runs dimension by\n"
+        "dimension.\n",
+    .examples = "  meshcoll count --ranks 8\n"
+                "  meshcoll count --ranks 40 --bytes 1.2G\n"
+                "  meshcoll count --mesh box=5,gpu=8\n"
+                "  meshcoll count --mesh box=8+8+4\n"
+                "  meshcoll count --ranks 4 --json\n",
+    .options = options,
     .run = run,
 };

@@ -158,7 +158,7 @@ static const mc_option_t options[] = {
 
 static int run(int argc, char **argv)
 {
-    mc_arguments_t arguments = {.text = &given.text.collective, .most = 1};
+    const mc_arguments_t arguments = {.text = &given.text.collective};
     int status = mc_options_parse(&mc_export_command, options, argc, argv, &arguments);
     if (!status)
         status = read_request(&given.what);
@@ -174,5 +174,5 @@ const mc_command_t mc_export_command = {
     .usage = usage,
     .about = about,
     .examples = examples,
-    .run = run,
+    .read_and_run = run,
 };

@@ -3,18 +3,6 @@
 
 #include <string.h>
 
-static const char usage[] =
-    "  meshcoll list [collectives|algorithms|strategies|links] [--mesh MESH]\n";
-
-static const char about[] =
-    "Prints what the other commands can name: collectives, the algorithms on one line of\n"
-    "ranks, named strategies with what they stand for on a mesh, and link presets with the\n"
-    "source of their numbers.\n";
-
-static const char examples[] = "  meshcoll list\n"
-                               "  meshcoll list strategies --mesh box=2,node=4,gpu=8\n"
-                               "  meshcoll list links --json\n";
-
 static int print_table(mc_table_t *table)
 {
     table->breaks = true;
@@ -268,28 +256,36 @@ static int print_sections(const char *name, const mc_mesh_t *mesh, bool as_json)
     return status;
 }
 
-static int run(int argc, char **argv)
+/* What the command line gives; a process runs one command. */
+static struct {
+    const char *name, *mesh;
+    bool json;
+} given = {.mesh = "box=4,gpu=8"};
+
+static const mc_option_t options[] = {
+    MC_OPTION_TEXT("mesh", "MESH", "for the texts of strategies: box=4,gpu=8", &given.mesh),
+    MC_OPTION_FLAG("json", "as JSON", &given.json),
+    {0},
+};
+static int run(void)
 {
-    const char *name = NULL, *mesh_text = "box=4,gpu=8";
-    bool json = false;
     mc_mesh_t mesh;
-    mc_arguments_t arguments = {.text = &name, .most = 1};
-    const mc_option_t options[] = {
-        MC_OPTION_TEXT("mesh", "MESH", "for the texts of strategies: box=4,gpu=8", &mesh_text),
-        MC_OPTION_FLAG("json", "as JSON", &json),
-        {0},
-    };
-    int status = mc_options_parse(&mc_list_command, options, argc, argv, &arguments);
-    if (!status)
-        status = mc_read_mesh(mesh_text, &mesh);
-    return status ? status : print_sections(name, &mesh, json);
+    const int status = mc_read_mesh(given.mesh, &mesh);
+    return status ? status : print_sections(given.name, &mesh, given.json);
 }
 
 const mc_command_t mc_list_command = {
     .name = "list",
     .summary = "collectives, algorithms, named strategies and link presets",
-    .usage = usage,
-    .about = about,
-    .examples = examples,
+    .usage = "  meshcoll list [collectives|algorithms|strategies|links] [--mesh MESH]\n",
+    .about =
+        "Prints what the other commands can name: collectives, the algorithms on one line of\n"
+        "ranks, named strategies with what they stand for on a mesh, and link presets with the\n"
+        "source of their numbers.\n",
+    .examples = "  meshcoll list\n"
+                "  meshcoll list strategies --mesh box=2,node=4,gpu=8\n"
+                "  meshcoll list links --json\n",
+    .options = options,
+    .arguments = {.text = &given.name},
     .run = run,
 };

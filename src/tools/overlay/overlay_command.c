@@ -214,7 +214,7 @@ static const mc_option_t options[] = {
 
 static int run(int argc, char **argv)
 {
-    mc_arguments_t arguments = {.most = 0};
+    const mc_arguments_t arguments = {0};
     int status = mc_options_parse(&mc_overlay_command, options, argc, argv, &arguments);
     if (!status)
         status = read_request();
@@ -237,5 +237,5 @@ const mc_command_t mc_overlay_command = {
     .usage = usage,
     .about = about,
     .examples = examples,
-    .run = run,
+    .read_and_run = run,
 };

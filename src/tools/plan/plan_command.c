@@ -3,32 +3,6 @@
 
 #include <string.h>
 
-static const char usage[] =
-    "  meshcoll plan COLLECTIVE --mesh MESH --bytes SIZE [--links LINKS] [--root RANK] …\n"
-    "  meshcoll plan COLLECTIVE --mesh MESH --bytes SIZE --strategy STRATEGY\n"
-    "  meshcoll plan COLLECTIVE --mesh MESH --sweep FROM..TO\n"
-    "  meshcoll plan [COLLECTIVE] --mesh MESH --scale EXTENTS --bytes SIZES [--links LINKS]\n";
-
-static const char about[] = "Predicts the time of every strategy with the model of the links, α "
-                            "seconds per message, β seconds\n"
-                            "per byte and γ seconds per byte reduced, and prints the fastest ones "
-                            "and a lower bound. The cost of\n"
-                            "a phase is printed as terms: 3α + 7/8 nβ is three messages in "
-                            "sequence that carry 7/8 of the n\n"
-                            "bytes together. Nothing is measured and nothing runs.\n";
-
-static const char examples[] =
-    "  meshcoll plan bcast --mesh box=8,gpu=8 --bytes 64M\n"
-    "  meshcoll plan allreduce --mesh box=4,gpu=8 --bytes 1G --links dgx-h100 --top 3 --phases\n"
-    "  meshcoll plan bcast --mesh box=8,gpu=8 --sweep 1K..64M\n"
-    "  meshcoll plan --mesh box=8,gpu=8 --scale 64,1024 --bytes 1M,256M --links dgx-h100\n"
-    "  meshcoll plan bcast --mesh box=8,gpu=8 --bytes 1M --strategy option2\n"
-    "  meshcoll plan allreduce --mesh box=4,gpu=8 --bytes 1M --in-order\n"
-    "  meshcoll plan bcast --mesh box=8,gpu=8 --bytes 1M \\\n"
-    "      --strategy \"scatter:mst(box) bcast:mst(gpu) allgather:ring(box) segments=8\"\n"
-    "  meshcoll plan bcast --mesh box=8,gpu=8 --bytes 1M --links "
-    "\"box=alpha:20us;beta:1GB/s,gpu=shm\"\n";
-
 /* What the command line gives; a process runs one command. */
 static struct {
     const char *collective, *mesh, *bytes, *links, *root, *strategy, *sweep, *scale, *order;
@@ -175,15 +149,12 @@ static const mc_option_t options[] = {
     {0},
 };
 
-static int run(int argc, char **argv)
+static int run(void)
 {
     mc_plan_request_t *const r = &given.request;
-    mc_arguments_t arguments = {.text = &given.collective, .most = 1};
-    int status = mc_options_parse(&mc_plan_command, options, argc, argv, &arguments);
-    if (!status && given.scale)
+    if (given.scale)
         return run_scale(r);
-    if (!status)
-        status = read_request(r);
+    int status = read_request(r);
     if (!status)
         status = given.sweep ? run_sweep(r) : run_size(r);
     free(r->order);
@@ -193,8 +164,31 @@ static int run(int argc, char **argv)
 const mc_command_t mc_plan_command = {
     .name = "plan",
     .summary = "which strategy is the fastest for a size, and what each costs",
-    .usage = usage,
-    .about = about,
-    .examples = examples,
+    .usage =
+        "  meshcoll plan COLLECTIVE --mesh MESH --bytes SIZE [--links LINKS] [--root RANK] …\n"
+        "  meshcoll plan COLLECTIVE --mesh MESH --bytes SIZE --strategy STRATEGY\n"
+        "  meshcoll plan COLLECTIVE --mesh MESH --sweep FROM..TO\n"
+        "  meshcoll plan [COLLECTIVE] --mesh MESH --scale EXTENTS --bytes SIZES [--links LINKS]\n",
+    .about = "Predicts the time of every strategy with the model of the links, α seconds per "
+             "message, β seconds\n"
+             "per byte and γ seconds per byte reduced, and prints the fastest ones and a lower "
+             "bound. The cost of\n"
+             "a phase is printed as terms: 3α + 7/8 nβ is three messages in sequence that carry "
+             "7/8 of the n\n"
+             "bytes together. Nothing is measured and nothing runs.\n",
+    .examples =
+        "  meshcoll plan bcast --mesh box=8,gpu=8 --bytes 64M\n"
+        "  meshcoll plan allreduce --mesh box=4,gpu=8 --bytes 1G --links dgx-h100 --top 3 "
+        "--phases\n"
+        "  meshcoll plan bcast --mesh box=8,gpu=8 --sweep 1K..64M\n"
+        "  meshcoll plan --mesh box=8,gpu=8 --scale 64,1024 --bytes 1M,256M --links dgx-h100\n"
+        "  meshcoll plan bcast --mesh box=8,gpu=8 --bytes 1M --strategy option2\n"
+        "  meshcoll plan allreduce --mesh box=4,gpu=8 --bytes 1M --in-order\n"
+        "  meshcoll plan bcast --mesh box=8,gpu=8 --bytes 1M \\\n"
+        "      --strategy \"scatter:mst(box) bcast:mst(gpu) allgather:ring(box) segments=8\"\n"
+        "  meshcoll plan bcast --mesh box=8,gpu=8 --bytes 1M --links "
+        "\"box=alpha:20us;beta:1GB/s,gpu=shm\"\n",
+    .options = options,
+    .arguments = {.text = &given.collective},
     .run = run,
 };

@@ -5,19 +5,6 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-static const char usage[] =
-    "  meshcoll run -n RANKS [--boxes BOXES] [--tag-output] [--] PROGRAM [ARGUMENT …]\n";
-
-static const char about[] =
-    "Starts a program as several ranks on this machine. They find each other by the variables\n"
-    "of torchrun (RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT, …) and a random\n"
-    "secret, which meshcoll_create_env reads. Signals are passed on. When a rank fails, the\n"
-    "others are stopped. The exit status is that of the first rank that failed, or 128 and\n"
-    "the number of its signal.\n";
-
-static const char examples[] = "  meshcoll run -n 4 ./allreduce\n"
-                               "  meshcoll run -n 8 --boxes 2 --tag-output ./training dp=2,tp=4\n";
-
 /* Signals that are passed on, and the end of ranks, are read from a descriptor. */
 static int open_signals(void)
 {
@@ -56,49 +43,55 @@ static int start_all(const mc_run_t *r)
     return status;
 }
 
-static int run(int argc, char **argv)
+/* What the command line gives; a process runs one command. */
+static mc_run_t given = {.grace = 5};
+
+static const mc_option_t options[] = {
+    {.name = "ranks",
+     .letter = 'n',
+     .value = "RANKS",
+     .help = "how many",
+     .number = &given.ranks,
+     .least = 1,
+     .most = 4096},
+    MC_OPTION_NUMBER("boxes", "BOXES",
+                     "the ranks play so many boxes of this machine (sets MESHCOLL_MESH)",
+                     &given.boxes, 1, 4096),
+    MC_OPTION_FLAG("tag-output", "begin each line with its rank", &given.tag_output),
+    {.name = "grace",
+     .value = "SECONDS",
+     .help = "from SIGTERM to SIGKILL for ranks that are stopped; 5 if left out",
+     .real = &given.grace,
+     .from = 0,
+     .to = 86400},
+    {0},
+};
+static int run(void)
 {
-    mc_run_t r = {.grace = 5};
-    mc_arguments_t arguments = {.program = true};
-    const mc_option_t options[] = {
-        {.name = "ranks",
-         .letter = 'n',
-         .value = "RANKS",
-         .help = "how many",
-         .number = &r.ranks,
-         .least = 1,
-         .most = 4096},
-        MC_OPTION_NUMBER("boxes", "BOXES",
-                         "the ranks play so many boxes of this machine (sets MESHCOLL_MESH)",
-                         &r.boxes, 1, 4096),
-        MC_OPTION_FLAG("tag-output", "begin each line with its rank", &r.tag_output),
-        {.name = "grace",
-         .value = "SECONDS",
-         .help = "from SIGTERM to SIGKILL for ranks that are stopped; 5 if left out",
-         .real = &r.grace,
-         .from = 0,
-         .to = 86400},
-        {0},
-    };
-    const int status = mc_options_parse(&mc_run_command, options, argc, argv, &arguments);
-    if (status)
-        return status;
-    r.program = argv + argc - arguments.n;
-    if (r.ranks == 0)
+    if (given.ranks == 0)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "how many ranks? -n is missing");
-    if (!r.program[0])
+    if (!given.program[0])
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                        "which program? expected its name after the options");
-    if (r.boxes > r.ranks)
-        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "%d ranks cannot play %d boxes", r.ranks, r.boxes);
-    return start_all(&r);
+    if (given.boxes > given.ranks)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "%d ranks cannot play %d boxes", given.ranks,
+                       given.boxes);
+    return start_all(&given);
 }
 
 const mc_command_t mc_run_command = {
     .name = "run",
     .summary = "starts the ranks of a program on this machine",
-    .usage = usage,
-    .about = about,
-    .examples = examples,
+    .usage = "  meshcoll run -n RANKS [--boxes BOXES] [--tag-output] [--] PROGRAM [ARGUMENT …]\n",
+    .about =
+        "Starts a program as several ranks on this machine. They find each other by the variables\n"
+        "of torchrun (RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT, …) and a random\n"
+        "secret, which meshcoll_create_env reads. Signals are passed on. When a rank fails, the\n"
+        "others are stopped. The exit status is that of the first rank that failed, or 128 and\n"
+        "the number of its signal.\n",
+    .examples = "  meshcoll run -n 4 ./allreduce\n"
+                "  meshcoll run -n 8 --boxes 2 --tag-output ./training dp=2,tp=4\n",
+    .options = options,
+    .arguments = {.program = &given.program},
     .run = run,
 };

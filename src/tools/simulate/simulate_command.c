@@ -406,7 +406,7 @@ static int simulate_step(void)
 
 static int run(int argc, char **argv)
 {
-    mc_arguments_t arguments = {.text = &given.text.collective, .most = 1};
+    const mc_arguments_t arguments = {.text = &given.text.collective};
     run_t *runs = NULL;
     uint32_t n = 0;
     int status = mc_options_parse(&mc_simulate_command, options, argc, argv, &arguments);
@@ -441,5 +441,5 @@ const mc_command_t mc_simulate_command = {
     .usage = usage,
     .about = about,
     .examples = examples,
-    .run = run,
+    .read_and_run = run,
 };

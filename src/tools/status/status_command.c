@@ -14,18 +14,6 @@ enum { PATIENCE_S = 60 };
 /* Processes below the one that is named, as of a launcher: how deep they are looked for. */
 enum { DEPTH = 4 };
 
-static const char usage[] = "  meshcoll status PID\n";
-
-static const char about[] =
-    "Prints what each rank of a running job waits for: the call, the phase and step of its\n"
-    "plan, and the rank that it waits for there; then which rank keeps the others waiting.\n"
-    "PID is a process of the job on this machine, or one that started it, such as meshcoll\n"
-    "run or mpirun. It must belong to the same user. Ranks that compute answer too; one that\n"
-    "is stopped does not. Jobs with MESHCOLL_MONITOR=off cannot be asked.\n";
-
-static const char examples[] = "  meshcoll status 4711\n"
-                               "  meshcoll status $(pgrep -n meshcoll)\n";
-
 /* The socket ----------------------------------------------------------------------------------------- */
 
 /* Abstract names are free for all: only the process itself, of this user, is listened to. */
@@ -111,26 +99,22 @@ static int ask_below(int pid, int depth, bool *answered)
     return status;
 }
 
-static int run(int argc, char **argv)
+static const char *text;
+static const mc_option_t options[] = {{0}};
+static int run(void)
 {
-    const char *text[1];
-    mc_arguments_t arguments = {.text = text, .most = 1};
-    const mc_option_t options[] = {{0}};
     bool answered = false;
     char *end;
-    int status = mc_options_parse(&mc_status_command, options, argc, argv, &arguments);
-    if (status)
-        return status;
-    if (arguments.n != 1)
+    if (!text)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "which process? expected its number");
     errno = 0;
-    const long pid = strtol(text[0], &end, 10);
-    if (errno || end == text[0] || *end || pid < 1 || pid > INT32_MAX)
+    const long pid = strtol(text, &end, 10);
+    if (errno || end == text || *end || pid < 1 || pid > INT32_MAX)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "expected the number of a process, got '%s'",
-                       text[0]);
+                       text);
     if (kill((pid_t)pid, 0) && errno == ESRCH)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "there is no process %ld", pid);
-    status = ask_below((int)pid, DEPTH, &answered);
+    int status = ask_below((int)pid, DEPTH, &answered);
     if (!status && !answered)
         status = mc_fail(MESHCOLL_ERR_INVALID_ARG,
                          "process %ld has no mesh, or one with MESHCOLL_MONITOR=off, and neither "
@@ -142,8 +126,16 @@ static int run(int argc, char **argv)
 const mc_command_t mc_status_command = {
     .name = "status",
     .summary = "what each rank of a running job waits for",
-    .usage = usage,
-    .about = about,
-    .examples = examples,
+    .usage = "  meshcoll status PID\n",
+    .about =
+        "Prints what each rank of a running job waits for: the call, the phase and step of its\n"
+        "plan, and the rank that it waits for there; then which rank keeps the others waiting.\n"
+        "PID is a process of the job on this machine, or one that started it, such as meshcoll\n"
+        "run or mpirun. It must belong to the same user. Ranks that compute answer too; one that\n"
+        "is stopped does not. Jobs with MESHCOLL_MONITOR=off cannot be asked.\n",
+    .examples = "  meshcoll status 4711\n"
+                "  meshcoll status $(pgrep -n meshcoll)\n",
+    .options = options,
+    .arguments = {.text = &text},
     .run = run,
 };

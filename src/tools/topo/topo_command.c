@@ -10,25 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char usage[] =
-    "  meshcoll run -n RANKS meshcoll topo [--mesh MESH] [--links LINKS] [--svg FILE]\n"
-    "  meshcoll topo --mesh MESH [--links LINKS] [--svg FILE]\n"
-    "  meshcoll topo --file FILE [--mesh MESH] [--links LINKS] [--svg FILE]\n";
-
-static const char about[] =
-    "Shows a mesh: its boxes, the ranks in them with their binding, and its links, measured\n"
-    "or of a preset. In a job of meshcoll run, torchrun, srun or mpirun it is the mesh that a\n"
-    "program started the same way would find, and the GPUs of its machines: which reach\n"
-    "which, which network card is near, and the mesh that this suggests. Otherwise it is the\n"
-    "given one, and no rank runs; with none given, this machine. With --file it is the mesh\n"
-    "of ranks bound to the cores of a machine in a file of lstopo. --svg draws the mesh.\n";
-
-static const char examples[] =
-    "  srun -n 8 --cpu-bind=cores meshcoll topo\n"
-    "  meshcoll run -n 8 meshcoll topo --mesh box=2,gpu=4 --svg topo.svg\n"
-    "  meshcoll topo --mesh box=4,gpu=8 --links dgx-h100 --svg dgx.svg\n"
-    "  meshcoll topo --file node.xml\n";
-
 /* More rows than these are not read; --json has them all. */
 enum { MOST_ROWS = 64 };
 
@@ -347,12 +328,8 @@ static const mc_option_t options[] = {
     {0},
 };
 
-static int run(int argc, char **argv)
+static int run(void)
 {
-    mc_arguments_t arguments = {0};
-    const int status = mc_options_parse(&mc_topo_command, options, argc, argv, &arguments);
-    if (status)
-        return status;
     if (given.file)
         return show_file();
     return given.mesh && !mc_ranks_launched() ? show_given() : run_ranks();
@@ -361,8 +338,20 @@ static int run(int argc, char **argv)
 const mc_command_t mc_topo_command = {
     .name = "topo",
     .summary = "shows a mesh: boxes, ranks and links, as text or drawn; and GPUs",
-    .usage = usage,
-    .about = about,
-    .examples = examples,
+    .usage = "  meshcoll run -n RANKS meshcoll topo [--mesh MESH] [--links LINKS] [--svg FILE]\n"
+             "  meshcoll topo --mesh MESH [--links LINKS] [--svg FILE]\n"
+             "  meshcoll topo --file FILE [--mesh MESH] [--links LINKS] [--svg FILE]\n",
+    .about =
+        "Shows a mesh: its boxes, the ranks in them with their binding, and its links, measured\n"
+        "or of a preset. In a job of meshcoll run, torchrun, srun or mpirun it is the mesh that a\n"
+        "program started the same way would find, and the GPUs of its machines: which reach\n"
+        "which, which network card is near, and the mesh that this suggests. Otherwise it is the\n"
+        "given one, and no rank runs; with none given, this machine. With --file it is the mesh\n"
+        "of ranks bound to the cores of a machine in a file of lstopo. --svg draws the mesh.\n",
+    .examples = "  srun -n 8 --cpu-bind=cores meshcoll topo\n"
+                "  meshcoll run -n 8 meshcoll topo --mesh box=2,gpu=4 --svg topo.svg\n"
+                "  meshcoll topo --mesh box=4,gpu=8 --links dgx-h100 --svg dgx.svg\n"
+                "  meshcoll topo --file node.xml\n",
+    .options = options,
     .run = run,
 };

@@ -9,28 +9,6 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-static const char usage[] =
-    "  meshcoll trace COLLECTIVE --mesh MESH --strategy STRATEGY [--root RANK] [--messages]\n"
-    "  meshcoll trace COLLECTIVE --mesh MESH --strategy STRATEGY --svg FILE\n"
-    "  meshcoll trace COLLECTIVE --mesh MESH --strategy STRATEGY --explain [--rank RANKS]\n"
-    "  meshcoll trace --timeline FILE --svg FILE [--rank RANKS] [--during FROM-TO]\n";
-
-static const char about[] =
-    "Shows what every rank has after each time step, computed from the plans that would run.\n"
-    "A row is a rank, a column a chunk of the vector: a, b, c, … \"a1a0\" is chunk a with the\n"
-    "contributions of ranks 1 and 0 added up, in this order; \"-\" is a chunk the rank does not\n"
-    "have. In a time step a rank sends at most one message and receives at most one. --svg\n"
-    "draws the messages on the mesh. --timeline draws a run that meshcoll-bench recorded "
-    "instead.\n";
-
-static const char examples[] =
-    "  meshcoll trace allreduce --mesh x=4 --strategy \"allreduce:ring(x)\"\n"
-    "  meshcoll trace bcast --mesh box=2,gpu=4 --strategy option3 --root 5 --messages\n"
-    "  meshcoll trace bcast --mesh box=2,gpu=4 --strategy best --bytes 8M --links lab\n"
-    "  meshcoll trace reduce_scatter --mesh x=5 --strategy reduce_scatter:ring --width 80\n"
-    "  meshcoll trace allreduce --mesh box=2,gpu=2 --strategy hierarchical --explain --rank 3\n"
-    "  meshcoll trace bcast --mesh box=4,gpu=4 --strategy option2 --svg option2.svg\n";
-
 enum { LABEL_GAP = 2, CELL_GAP = 1, BLOCK_GAP = 3, MOST_CELLS = 4096, PIPE_WIDTH = 120 };
 
 typedef struct {
@@ -443,24 +421,38 @@ static int draw_timeline(const request_t *r)
     return status;
 }
 
-static int run(int argc, char **argv)
+static int run(void)
 {
-    mc_arguments_t arguments = {.text = &given.text.collective, .most = 1};
-    int status = mc_options_parse(&mc_trace_command, options, argc, argv, &arguments);
-    if (!status && given.request.timeline)
+    if (given.request.timeline)
         return draw_timeline(&given.request);
-    if (!status)
-        status = read_request(&given.request);
-    if (status)
-        return status;
-    return (given.request.explain ? explain : trace)(&given.request);
+    const int status = read_request(&given.request);
+    return status ? status : (given.request.explain ? explain : trace)(&given.request);
 }
 
 const mc_command_t mc_trace_command = {
     .name = "trace",
     .summary = "what every rank has after each step of a strategy",
-    .usage = usage,
-    .about = about,
-    .examples = examples,
+    .usage =
+        "  meshcoll trace COLLECTIVE --mesh MESH --strategy STRATEGY [--root RANK] [--messages]\n"
+        "  meshcoll trace COLLECTIVE --mesh MESH --strategy STRATEGY --svg FILE\n"
+        "  meshcoll trace COLLECTIVE --mesh MESH --strategy STRATEGY --explain [--rank RANKS]\n"
+        "  meshcoll trace --timeline FILE --svg FILE [--rank RANKS] [--during FROM-TO]\n",
+    .about =
+        "Shows what every rank has after each time step, computed from the plans that would run.\n"
+        "A row is a rank, a column a chunk of the vector: a, b, c, … \"a1a0\" is chunk a with the\n"
+        "contributions of ranks 1 and 0 added up, in this order; \"-\" is a chunk the rank does "
+        "not\n"
+        "have. In a time step a rank sends at most one message and receives at most one. --svg\n"
+        "draws the messages on the mesh. --timeline draws a run that meshcoll-bench recorded "
+        "instead.\n",
+    .examples =
+        "  meshcoll trace allreduce --mesh x=4 --strategy \"allreduce:ring(x)\"\n"
+        "  meshcoll trace bcast --mesh box=2,gpu=4 --strategy option3 --root 5 --messages\n"
+        "  meshcoll trace bcast --mesh box=2,gpu=4 --strategy best --bytes 8M --links lab\n"
+        "  meshcoll trace reduce_scatter --mesh x=5 --strategy reduce_scatter:ring --width 80\n"
+        "  meshcoll trace allreduce --mesh box=2,gpu=2 --strategy hierarchical --explain --rank 3\n"
+        "  meshcoll trace bcast --mesh box=4,gpu=4 --strategy option2 --svg option2.svg\n",
+    .options = options,
+    .arguments = {.text = &given.text.collective},
     .run = run,
 };

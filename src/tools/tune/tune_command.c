@@ -84,7 +84,7 @@ static void join_command(int argc, char **argv, char *command, size_t capacity)
 
 static int read_options(int argc, char **argv, request_t *r)
 {
-    mc_arguments_t arguments = {0};
+    const mc_arguments_t arguments = {0};
     const mc_option_t options[] = {
         MC_OPTION_TEXT("mesh", "MESH",
                        "box=4,gpu=4, or box=8+8+4; left out: as the library finds it", &r->mesh),
@@ -318,5 +318,5 @@ const mc_command_t mc_tune_command = {
     .usage = usage,
     .about = about,
     .examples = examples,
-    .run = run,
+    .read_and_run = run,
 };

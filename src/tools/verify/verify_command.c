@@ -6,42 +6,12 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char usage[] =
-    "  meshcoll verify [COLLECTIVE] --mesh MESH [--strategy STRATEGY] [--root RANK|all]\n"
-    "  meshcoll verify [COLLECTIVE] --all [--max-ranks N] [--dims 1,2,3] [--large MESH|none]\n";
-
-static const char about[] =
-    "Proves strategies right from the plans of all ranks, without running them: every\n"
-    "contribution arrives exactly once, each rank ends with what the collective promises,\n"
-    "messages match, nothing waits for ever although no message is buffered, inputs stay as\n"
-    "they are, in place too, and every order of steps that the plans allow gives the same.\n"
-    "Nothing waits for ever either if each rank runs its steps strictly one after the other;\n"
-    "'in flight' is how many messages from one rank to another must then be under way at\n"
-    "most. A world is one strategy with one root.\n"
-    "\n"
-    "Without --strategy: every way through the mesh, dimension by dimension or merged; on 8\n"
-    "ranks and fewer with every algorithm in every phase, above with each algorithm in each\n"
-    "phase once, on more than 512 ranks named strategies and a sample. Up to 16 ranks every\n"
-    "rank is root and the vector is also cut into three segments; above, the first, the\n"
-    "middle and the last rank are roots. Of pairs of ways side by side, A | B, some are\n"
-    "taken.\n"
-    "\n"
-    "Exit status: 0 all proved, 1 a strategy is wrong (the command that repeats it is\n"
-    "printed), 2 a wrong command line, 3 out of time, all proved so far.\n";
-
-static const char examples[] =
-    "  meshcoll verify allreduce --mesh box=4,gpu=8 --strategy hierarchical\n"
-    "  meshcoll verify bcast --mesh box=3,gpu=5 --root all\n"
-    "  meshcoll verify --mesh x=2,y=3,z=2\n"
-    "  meshcoll verify --all\n"
-    "  meshcoll verify reduce --all --max-ranks 24 --dims 1,2 --large none --seconds 60\n";
-
 /* What the command line gives; a process runs one command. */
 static struct {
     const char *collective, *mesh, *strategy, *root, *dims, *large;
     bool all, large_all, json;
     int32_t max_ranks, jobs, seconds, orders, seed;
-} given = {.dims = "1,2,3", .large = "32x32", .max_ranks = 64, .jobs = 1, .orders = 1, .seed = 1};
+} given = {.dims = "1,2,3", .large = "32x32", .max_ranks = 64, .orders = 1, .seed = 1};
 
 typedef struct {
     meshcoll_collective_t collective; /* where one is given */
@@ -304,17 +274,13 @@ static const mc_option_t options[] = {
     {0},
 };
 
-static int run(int argc, char **argv)
+static int run(void)
 {
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    mc_arguments_t arguments = {.text = &given.collective, .most = 1};
-    if (cores > 0 && cores <= MC_VERIFY_JOBS)
-        given.jobs = (int32_t)cores;
-    int status = mc_options_parse(&mc_verify_command, options, argc, argv, &arguments);
-    if (status)
-        return status;
     request_t r = {.n_items = 0};
-    status = read_and_verify(&r);
+    if (given.jobs == 0)
+        given.jobs = cores > 0 && cores <= MC_VERIFY_JOBS ? (int32_t)cores : 1;
+    const int status = read_and_verify(&r);
     free(r.item);
     free(r.root);
     mc_verify_meshes_free(&r.meshes);
@@ -324,8 +290,34 @@ static int run(int argc, char **argv)
 const mc_command_t mc_verify_command = {
     .name = "verify",
     .summary = "proof that strategies are right, one or all of them",
-    .usage = usage,
-    .about = about,
-    .examples = examples,
+    .usage =
+        "  meshcoll verify [COLLECTIVE] --mesh MESH [--strategy STRATEGY] [--root RANK|all]\n"
+        "  meshcoll verify [COLLECTIVE] --all [--max-ranks N] [--dims 1,2,3] [--large MESH|none]\n",
+    .about =
+        "Proves strategies right from the plans of all ranks, without running them: every\n"
+        "contribution arrives exactly once, each rank ends with what the collective promises,\n"
+        "messages match, nothing waits for ever although no message is buffered, inputs stay as\n"
+        "they are, in place too, and every order of steps that the plans allow gives the same.\n"
+        "Nothing waits for ever either if each rank runs its steps strictly one after the other;\n"
+        "'in flight' is how many messages from one rank to another must then be under way at\n"
+        "most. A world is one strategy with one root.\n"
+        "\n"
+        "Without --strategy: every way through the mesh, dimension by dimension or merged; on 8\n"
+        "ranks and fewer with every algorithm in every phase, above with each algorithm in each\n"
+        "phase once, on more than 512 ranks named strategies and a sample. Up to 16 ranks every\n"
+        "rank is root and the vector is also cut into three segments; above, the first, the\n"
+        "middle and the last rank are roots. Of pairs of ways side by side, A | B, some are\n"
+        "taken.\n"
+        "\n"
+        "Exit status: 0 all proved, 1 a strategy is wrong (the command that repeats it is\n"
+        "printed), 2 a wrong command line, 3 out of time, all proved so far.\n",
+    .examples =
+        "  meshcoll verify allreduce --mesh box=4,gpu=8 --strategy hierarchical\n"
+        "  meshcoll verify bcast --mesh box=3,gpu=5 --root all\n"
+        "  meshcoll verify --mesh x=2,y=3,z=2\n"
+        "  meshcoll verify --all\n"
+        "  meshcoll verify reduce --all --max-ranks 24 --dims 1,2 --large none --seconds 60\n",
+    .options = options,
+    .arguments = {.text = &given.collective},
     .run = run,
 };
