@@ -189,28 +189,16 @@ MC_DEVICE_DIVIDE_BY(float8_e5m2, float, float8_e5m2_narrow(float8_e5m2_wide(d[i]
 
 /* Scaled sums ---------------------------------------------------------------------------------- */
 
-/* Words begin with an element: slices and pieces do. */
-#define MC_DEVICE_SCALE_BY(name)                                                            \
-    MC_DEVICE_FN void mc_device_divide_##name##_scale(mc_thread_t thread, char *to,         \
-                                                      const char *from, uint64_t bytes,     \
-                                                      int32_t by, const void *scalar)       \
-    {                                                                                       \
-        typedef mc_device_##name##_t element_t;                                             \
-        union {                                                                             \
-            mc_word_t word;                                                                 \
-            element_t element[MC_DEVICE_WORD / sizeof(element_t)];                          \
-        } scalars;                                                                          \
-        (void)by;                                                                           \
-        MC_UNROLL                                                                           \
-        for (unsigned e = 0; e < MC_DEVICE_WORD / sizeof(element_t); e++)                   \
-            scalars.element[e] = *(const element_t *)scalar;                                \
-        MC_ROLLED                                                                           \
-        for (uint64_t at = (uint64_t)thread.index * MC_DEVICE_WORD; at < bytes;             \
-             at += thread.count * MC_DEVICE_WORD) {                                         \
-            const mc_word_t x = mc_device_load_part(from + at, bytes - at);                 \
-            mc_device_store_part(to + at, mc_device_combine_##name##_prod(x, scalars.word), \
-                                 bytes - at);                                               \
-        }                                                                                   \
+#define MC_DEVICE_SCALE_BY(name)                                                                   \
+    MC_DEVICE_FN void mc_device_divide_##name##_scale(mc_thread_t thread, char *to,                \
+                                                      const char *from, uint64_t bytes,            \
+                                                      int32_t by, const void *scalar)              \
+    {                                                                                              \
+        typedef mc_device_##name##_t element_t;                                                    \
+        (void)by;                                                                                  \
+        for (uint64_t i = thread.index; i < bytes / sizeof(element_t); i += thread.count)          \
+            ((element_t *)to)[i] =                                                                 \
+                mc_device_##name##_prod(((const element_t *)from)[i], *(const element_t *)scalar); \
     }
 MC_DEVICE_SCALE_BY(uint8)
 MC_DEVICE_SCALE_BY(uint16)
@@ -222,21 +210,8 @@ MC_DEVICE_SCALE_BY(float16)
 MC_DEVICE_SCALE_BY(bfloat16)
 MC_DEVICE_SCALE_BY(complex64)
 MC_DEVICE_SCALE_BY(complex128)
-
-/* By words these take more registers than a thread has. */
-#define MC_DEVICE_SCALE_EACH(name)                                                                 \
-    MC_DEVICE_FN void mc_device_divide_##name##_scale(mc_thread_t thread, char *to,                \
-                                                      const char *from, uint64_t bytes,            \
-                                                      int32_t by, const void *scalar)              \
-    {                                                                                              \
-        typedef mc_device_##name##_t element_t;                                                    \
-        (void)by;                                                                                  \
-        for (uint64_t i = thread.index; i < bytes / sizeof(element_t); i += thread.count)          \
-            ((element_t *)to)[i] =                                                                 \
-                mc_device_##name##_prod(((const element_t *)from)[i], *(const element_t *)scalar); \
-    }
-MC_DEVICE_SCALE_EACH(float8_e4m3)
-MC_DEVICE_SCALE_EACH(float8_e5m2)
+MC_DEVICE_SCALE_BY(float8_e4m3)
+MC_DEVICE_SCALE_BY(float8_e5m2)
 
 /* Where there is nothing to reduce, or to divide. */
 MC_DEVICE_FN mc_word_t mc_device_combine_none(mc_word_t a, mc_word_t b)

@@ -1,28 +1,30 @@
 #include "gpu/program/program.h"
 
+/* A column more than operations: that of a scaled sum. */
+enum { PREMUL = MESHCOLL_OPS };
+
 #define BODY(name) MC_DEVICE_BODY_##name
 #define MATH_ROW(bits, name)                                                \
     [MESHCOLL_SUM] = BODY(bits##_sum), [MESHCOLL_PROD] = BODY(bits##_prod), \
-    [MESHCOLL_AVG] = BODY(name##_avg)
-#define ORDER_ROW(name) [MESHCOLL_MIN] = BODY(name##_min), [MESHCOLL_MAX] = BODY(name##_max)
-#define BITS_ROW(bits)                                                        \
-    [MESHCOLL_LAND] = BODY(bits##_land), [MESHCOLL_LOR] = BODY(bits##_lor),   \
-    [MESHCOLL_LXOR] = BODY(bits##_lxor), [MESHCOLL_BAND] = BODY(bits##_band), \
-    [MESHCOLL_BOR] = BODY(bits##_bor), [MESHCOLL_BXOR] = BODY(bits##_bxor)
-#define INTEGER(bits, name)                                   \
-    {                                                         \
-        MATH_ROW(bits, name), ORDER_ROW(name), BITS_ROW(bits) \
+    [MESHCOLL_AVG] = BODY(name##_avg), [PREMUL] = BODY(bits##_premul),      \
+    [MESHCOLL_MIN] = BODY(name##_min), [MESHCOLL_MAX] = BODY(name##_max)
+#define INTEGER(bits, name)                                                           \
+    {                                                                                 \
+        MATH_ROW(bits, name),                                                         \
+            [MESHCOLL_LAND] = BODY(bits##_land), [MESHCOLL_LOR] = BODY(bits##_lor),   \
+            [MESHCOLL_LXOR] = BODY(bits##_lxor), [MESHCOLL_BAND] = BODY(bits##_band), \
+            [MESHCOLL_BOR] = BODY(bits##_bor), [MESHCOLL_BXOR] = BODY(bits##_bxor)    \
     }
-#define FLOAT(name)                           \
-    {                                         \
-        MATH_ROW(name, name), ORDER_ROW(name) \
+#define FLOAT(name)          \
+    {                        \
+        MATH_ROW(name, name) \
     }
 #define LOC(name)                                                                        \
     {                                                                                    \
         [MESHCOLL_MINLOC] = BODY(name##_minloc), [MESHCOLL_MAXLOC] = BODY(name##_maxloc) \
     }
 
-static const uint8_t bodies[MESHCOLL_DATATYPES][MESHCOLL_OPS] = {
+static const uint8_t bodies[MESHCOLL_DATATYPES][MESHCOLL_OPS + 1] = {
     [MESHCOLL_INT8] = INTEGER(uint8, int8),
     [MESHCOLL_INT16] = INTEGER(uint16, int16),
     [MESHCOLL_INT32] = INTEGER(uint32, int32),
@@ -39,10 +41,12 @@ static const uint8_t bodies[MESHCOLL_DATATYPES][MESHCOLL_OPS] = {
     [MESHCOLL_FLOAT8_E5M2] = FLOAT(float8_e5m2),
     [MESHCOLL_COMPLEX64] = {[MESHCOLL_SUM] = BODY(float32_sum),
                             [MESHCOLL_AVG] = BODY(float32_avg),
-                            [MESHCOLL_PROD] = BODY(complex64_prod)},
+                            [MESHCOLL_PROD] = BODY(complex64_prod),
+                            [PREMUL] = BODY(complex64_premul)},
     [MESHCOLL_COMPLEX128] = {[MESHCOLL_SUM] = BODY(float64_sum),
                              [MESHCOLL_AVG] = BODY(float64_avg),
-                             [MESHCOLL_PROD] = BODY(complex128_prod)},
+                             [MESHCOLL_PROD] = BODY(complex128_prod),
+                             [PREMUL] = BODY(complex128_premul)},
     [MESHCOLL_FLOAT32_INT32] = LOC(float32_int32),
     [MESHCOLL_FLOAT64_INT32] = LOC(float64_int32),
     [MESHCOLL_INT32_INT32] = LOC(int32_int32),
@@ -61,35 +65,20 @@ static const uint8_t bodies[MESHCOLL_DATATYPES][MESHCOLL_OPS] = {
 };
 _Static_assert(MC_DEVICE_N_BODIES <= UINT8_MAX + 1, "a byte holds a body's number");
 
+static mc_device_body_t find(meshcoll_datatype_t datatype, unsigned column)
+{
+    return (unsigned)datatype < MESHCOLL_DATATYPES ? (mc_device_body_t)bodies[datatype][column]
+                                                   : MC_DEVICE_BODY_move;
+}
+
 mc_device_body_t mc_device_body(meshcoll_datatype_t datatype, meshcoll_op_t op)
 {
-    if ((unsigned)datatype >= MESHCOLL_DATATYPES || (unsigned)op >= MESHCOLL_OPS)
-        return MC_DEVICE_BODY_move;
-    return (mc_device_body_t)bodies[datatype][op];
+    return (unsigned)op < MESHCOLL_OPS ? find(datatype, op) : MC_DEVICE_BODY_move;
 }
 
 mc_device_body_t mc_device_premul_body(meshcoll_datatype_t datatype)
 {
-    static const uint8_t premul[MESHCOLL_DATATYPES] = {
-        [MESHCOLL_INT8] = BODY(uint8_premul),
-        [MESHCOLL_INT16] = BODY(uint16_premul),
-        [MESHCOLL_INT32] = BODY(uint32_premul),
-        [MESHCOLL_INT64] = BODY(uint64_premul),
-        [MESHCOLL_UINT8] = BODY(uint8_premul),
-        [MESHCOLL_UINT16] = BODY(uint16_premul),
-        [MESHCOLL_UINT32] = BODY(uint32_premul),
-        [MESHCOLL_UINT64] = BODY(uint64_premul),
-        [MESHCOLL_FLOAT16] = BODY(float16_premul),
-        [MESHCOLL_BFLOAT16] = BODY(bfloat16_premul),
-        [MESHCOLL_FLOAT32] = BODY(float32_premul),
-        [MESHCOLL_FLOAT64] = BODY(float64_premul),
-        [MESHCOLL_FLOAT8_E4M3] = BODY(float8_e4m3_premul),
-        [MESHCOLL_FLOAT8_E5M2] = BODY(float8_e5m2_premul),
-        [MESHCOLL_COMPLEX64] = BODY(complex64_premul),
-        [MESHCOLL_COMPLEX128] = BODY(complex128_premul),
-    };
-    return (unsigned)datatype < MESHCOLL_DATATYPES ? (mc_device_body_t)premul[datatype]
-                                                   : MC_DEVICE_BODY_move;
+    return find(datatype, PREMUL);
 }
 
 const char *mc_device_body_name(mc_device_body_t body)
