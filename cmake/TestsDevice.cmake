@@ -134,7 +134,7 @@ if(NOT MESHCOLL_SANITIZE)
     meshcoll_device_mutant(direct_not_passed_on joined
         "p.begin = (uint32_t)lies;" "p.begin = 0;")
     meshcoll_device_mutant(same_piece_each_pass long_vectors
-        "(uint64_t)pass * call->piece" "0 * (uint64_t)pass")
+        "(uint64_t)pass * most" "0 * (uint64_t)pass")
     meshcoll_device_mutant(slice_short_of_a_word strategies_1d
         "run->slice * (slice + 1)" "(run->slice * (slice + 1) - (slice == 1) * MC_DEVICE_WORD)")
     meshcoll_device_mutant(takes_other_calls differs
@@ -314,7 +314,7 @@ if(NOT MESHCOLL_SANITIZE)
     meshcoll_gpu_mutant(direct_before_begun gpu/stream/stream.c registered_late 1
         "    await_call(q, lane->begun, lane->word + MC_DEVICE_SLOTS);" "")
     meshcoll_gpu_mutant(one_slot gpu/stream/stream.c slow 1 "(uint64_t)slot *" "0 * (uint64_t)slot *")
-    meshcoll_gpu_mutant(same_piece gpu/stream/stream.c slow 1 "(uint64_t)pass *" "0 * (uint64_t)pass *")
+    meshcoll_gpu_mutant(same_piece gpu/stream/stream.c slow 1 "q->call->piece, 0, pass," "q->call->piece, 0, 0 * pass,")
     meshcoll_gpu_mutant(nobody_told gpu/stream/watch.c gave_up 1 "i < on->n_peers" "i > on->n_peers")
     meshcoll_gpu_mutant(opened_once gpu/stream/watch.c gave_up 1
         "    for (long us = OPEN_US; !rest(w, us);) {

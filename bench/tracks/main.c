@@ -101,11 +101,10 @@ static double simulate(const call_t *c, const setting_t *s, const mc_device_trac
     sim_t sim = {.mesh = &c->mesh, .links = &c->links, .memory = memory_rate, .slots = s->slots};
     mc_device_program_t *program[SIM_RANKS];
     for (int32_t r = 0; r < c->mesh.size; r++) {
-        uint32_t piece;
+        mc_device_call_t call;
         need(mc_device_lower(&c->binding[r], c->widest, s->blocks, tracks, NULL, &program[r]));
-        need(mc_device_pieces(program[r], slot_bytes(s, &c->mesh), false, &piece));
-        const uint32_t own = mc_device_passes(program[r], piece);
-        sim.passes = own > sim.passes ? own : sim.passes;
+        need(mc_device_call(program[r], slot_bytes(s, &c->mesh), false, &call));
+        sim.passes = call.passes > sim.passes ? call.passes : sim.passes;
         sim.program[r] = program[r];
     }
     const double seconds = sim_run(&sim);

@@ -149,27 +149,18 @@ uint32_t mc_box_digest(const mc_box_run_t *run, int rank)
 static void launch(mc_box_run_t *run, int rank)
 {
     mc_box_rank_t *const r = &run->rank[rank];
-    const mc_device_program_t *const p = r->program;
+    mc_device_program_t *const p = r->program;
     wire(run, rank);
-    r->call = (mc_device_call_t){.run = p->run,
-                                 .n_runs = p->n_runs,
-                                 .blocks = run->how.blocks,
-                                 .tracks = p->tracks,
-                                 .track = run->box->track[rank],
-                                 .slot_bytes = run->how.slot_bytes,
-                                 .ll = run->how.ll,
-                                 .ranks = p->ranks,
-                                 .scalar = {p->scalar[0], p->scalar[1]},
-                                 .buffer = {r->buffers.in, r->buffers.out, r->scratch},
-                                 .lane = r->end,
-                                 .abort_word = &run->abort_word,
-                                 .limit = run->how.limit,
-                                 .report = r->report,
-                                 .digest = mc_box_digest(run, rank)};
-    memcpy(r->call.marks, p->marks, sizeof r->call.marks);
-    need(mc_device_pieces(p, run->how.slot_bytes, run->how.ll, &r->call.piece) == MESHCOLL_OK,
-         run->name);
-    r->call.passes = mc_device_passes(p, r->call.piece);
+    need(mc_device_call(p, run->how.slot_bytes, run->how.ll, &r->call) == MESHCOLL_OK, run->name);
+    r->call.track = run->box->track[rank];
+    r->call.buffer[MC_DEVICE_IN] = r->buffers.in;
+    r->call.buffer[MC_DEVICE_OUT] = r->buffers.out;
+    r->call.buffer[MC_DEVICE_SCRATCH] = r->scratch;
+    r->call.lane = r->end;
+    r->call.abort_word = &run->abort_word;
+    r->call.limit = run->how.limit;
+    r->call.report = r->report;
+    r->call.digest = mc_box_digest(run, rank);
     r->call.lanes = run->how.registered ? 2 * p->n_peers : 0;
     if (run->box->far)
         mc_far_give(run->box->far, rank, p, &r->call);

@@ -115,20 +115,21 @@ void mc_far_settle(mc_far_t *far, uint32_t slot_bytes)
     each(far, set_slot, &slot_bytes);
 }
 
-void mc_far_give(mc_far_t *far, int rank, const mc_device_program_t *program,
+void mc_far_give(mc_far_t *far, int rank, mc_device_program_t *program,
                  const mc_device_call_t *call)
 {
-    mc_schedule_t *schedule;
-    need(mc_schedule_make(program, call, &schedule) == MESHCOLL_OK, "a schedule");
-    for (uint32_t lane = 0; lane < schedule->n_lanes; lane++) {
+    for (uint32_t lane = 0; lane < 2 * program->n_peers; lane++) {
         const int peer = program->peer[lane / 2];
         const bool receives = lane % 2;
-        if (mc_far_joins(far, rank, peer))
-            need(mc_route_give(receives ? far->route[peer][rank][1] : far->route[rank][peer][0],
-                               schedule, lane, call->digest) == MESHCOLL_OK,
-                 "a launch");
+        mc_route_t *const route =
+            far->route[receives ? peer : rank][receives ? rank : peer][receives];
+        mc_route_launch_t *launch;
+        if (!route)
+            continue;
+        need(mc_route_launch(route, program, lane, call, call->digest, &launch) == MESHCOLL_OK,
+             "a launch");
+        mc_route_give(launch);
     }
-    mc_schedule_drop(schedule);
 }
 
 /* The proxy --------------------------------------------------------------------------------------- */

@@ -21,7 +21,7 @@ mc_device_lane_t mc_far_lane(const mc_far_t *far, int from, int to, bool receive
 /* Between launches: the bytes of their slots. */
 void mc_far_settle(mc_far_t *far, uint32_t slot_bytes);
 /* A rank's launch. */
-void mc_far_give(mc_far_t *far, int rank, const mc_device_program_t *program,
+void mc_far_give(mc_far_t *far, int rank, mc_device_program_t *program,
                  const mc_device_call_t *call);
 void mc_far_start(mc_far_t *far);
 /* When all kernels have ended; did everything come and was taken? Otherwise prints one line. */

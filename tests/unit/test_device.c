@@ -546,7 +546,7 @@ Test(device, messages_fit_their_slots)
     mc_strategy_t s;
     lowered_t l = {0};
     mc_device_program_t *program = NULL;
-    uint32_t piece = 0;
+    mc_device_call_t call = {0};
     cr_assert_eq(mc_mesh_parse("gpu=8", &mesh), MESHCOLL_OK);
     cr_assert_eq(mc_strategy_parse("scatter:mst(gpu)", MESHCOLL_SCATTER, &mesh, &s), MESHCOLL_OK);
     cr_assert_eq(mc_strategy_plan(&s, &mesh, 0, 0, &l.plan), MESHCOLL_OK);
@@ -557,13 +557,13 @@ Test(device, messages_fit_their_slots)
     cr_assert_eq(l.widest, 4);
     cr_assert_eq(mc_device_lower(&l.binding, 3, 2, NULL, NULL, &program), MESHCOLL_ERR_INVALID_ARG);
     cr_assert_eq(mc_device_lower(&l.binding, 4, 0, NULL, NULL, &program), MESHCOLL_ERR_INVALID_ARG);
-    cr_assert_eq(mc_device_pieces(l.program, 4 * 32 - 1, true, &piece), MESHCOLL_ERR_UNSUPPORTED);
-    cr_assert_eq(mc_device_pieces(l.program, 8 * 32, true, &piece), MESHCOLL_OK);
-    cr_assert_eq(piece, 32);
-    cr_assert_eq(mc_device_pieces(l.program, 4 * 16 - 1, false, &piece), MESHCOLL_ERR_UNSUPPORTED);
-    cr_assert_eq(mc_device_pieces(l.program, 4 * 16 + 40, false, &piece), MESHCOLL_OK);
-    cr_assert_eq(piece, 16);
+    cr_assert_eq(mc_device_call(l.program, 4 * 32 - 1, true, &call), MESHCOLL_ERR_UNSUPPORTED);
+    cr_assert_eq(mc_device_call(l.program, 8 * 32, true, &call), MESHCOLL_OK);
+    cr_assert_eq(call.piece, 32);
+    cr_assert_eq(mc_device_call(l.program, 4 * 16 - 1, false, &call), MESHCOLL_ERR_UNSUPPORTED);
+    cr_assert_eq(mc_device_call(l.program, 4 * 16 + 40, false, &call), MESHCOLL_OK);
+    cr_assert_eq(call.piece, 16);
     /* 100 bytes are 7 words, of which the first of two blocks has 4 */
-    cr_assert_eq(mc_device_passes(l.program, piece), 4);
+    cr_assert_eq(call.passes, 4);
     close_lowered(&l);
 }

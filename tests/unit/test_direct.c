@@ -109,7 +109,7 @@ typedef struct {
 
 static mc_device_piece_t piece_of(const view_t *v, const mc_device_run_t *run)
 {
-    return mc_device_piece(&v->cut, v->block, v->pass, run);
+    return mc_device_piece(v->cut.piece, v->block, v->pass, run);
 }
 
 static void list_steps(view_t *v, int r)

@@ -115,7 +115,8 @@ MC_DEVICE_FN int mc_device_has_part(const mc_device_call_t *call, const mc_devic
                                     const mc_device_table_t *table)
 {
     for (uint32_t i = 0; i < cursor->runs; i++)
-        if (mc_device_piece(call, table->slice, cursor->pass, &call->run[cursor->at + i]).bytes > 0)
+        if (mc_device_piece(call->piece, table->slice, cursor->pass, &call->run[cursor->at + i])
+                .bytes > 0)
             return 1;
     return 0;
 }
@@ -227,7 +228,7 @@ MC_DEVICE_FN uint32_t mc_device_move_run(mc_thread_t thread, const mc_device_cal
     const int reads = run->from_buffer != MC_DEVICE_NONE || lies;
     const int writes =
         run->to_buffer != MC_DEVICE_NONE && !drops && !(lies && cursor->receives == 1);
-    const mc_device_piece_t piece = mc_device_piece(call, table->slice, cursor->pass, run);
+    const mc_device_piece_t piece = mc_device_piece(call->piece, table->slice, cursor->pass, run);
     const uint64_t padded = mc_device_padded(piece.bytes);
     const uint64_t from_at = lies ? run->to : run->from;
     const int64_t from_stride = lies ? run->to_stride : run->from_stride;

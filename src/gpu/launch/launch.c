@@ -39,56 +39,46 @@ static int follow(const mc_gpu_t *gpu, mc_cu_stream_t stream)
                           "let a stream wait for another");
 }
 
-/* Where OUT lies in the memory that is registered on all ranks. */
-static uint64_t window_at(const mc_gpu_program_t *p, const mc_gpu_place_t *at)
-{
-    return p->window ? (uint64_t)((const char *)at->out - p->window->buffer) : 0;
-}
-
 /* In what a launch's messages say of themselves. */
 static uint32_t digest_of(const mc_gpu_program_t *p, const mc_gpu_place_t *at)
 {
     return mc_digest_numbered(p->asked.digest, at->number);
 }
 
-static int enqueue_steps(const meshcoll_t *h, const mc_gpu_program_t *p, const mc_gpu_place_t *at)
+static mc_device_call_t call_of(const meshcoll_t *h, const mc_gpu_program_t *p,
+                                const mc_gpu_place_t *at)
 {
     const mc_gpu_t *const gpu = h->gpu;
-    const mc_gpu_signals_t *const signals = gpu->signals;
-    char *const buffer[MC_DEVICE_BUFFERS] = {
-        [MC_DEVICE_IN] = (char *)(uintptr_t)at->in,
-        [MC_DEVICE_OUT] = at->out,
-        [MC_DEVICE_SCRATCH] = gpu->scratch ? (char *)(uintptr_t)gpu->scratch->at : NULL};
-    const mc_stream_call_t call = {.program = p->lowered,
-                                   .number = p->number,
-                                   .operation = at->number,
-                                   .digest = digest_of(p, at),
-                                   .slot_bytes = p->call.slot_bytes,
-                                   .piece = p->call.piece,
-                                   .passes = p->call.passes,
-                                   .window_at = window_at(p, at),
-                                   .blocks = signals->blocks,
-                                   .sum = p->kernel,
-                                   .lane = p->lane,
-                                   .place = mc_gpu_signals_place(signals),
-                                   .flushes = signals->flushes};
+    mc_device_call_t call = p->call;
+    call.buffer[MC_DEVICE_IN] = (char *)(uintptr_t)at->in;
+    call.buffer[MC_DEVICE_OUT] = at->out;
+    call.buffer[MC_DEVICE_SCRATCH] = gpu->scratch ? (char *)(uintptr_t)gpu->scratch->at : NULL;
+    call.window_at = p->window ? (uint64_t)((const char *)at->out - p->window->buffer) : 0;
+    call.number = at->number;
+    call.digest = digest_of(p, at);
+    call.limit = h->timeout_ms > 0 ? (uint64_t)h->timeout_ms * 1000000u : UINT64_MAX;
+    return call;
+}
+
+static int enqueue_steps(const meshcoll_t *h, const mc_gpu_program_t *p, const mc_gpu_place_t *at)
+{
+    const mc_gpu_signals_t *const signals = h->gpu->signals;
+    const mc_device_call_t call = call_of(h, p, at);
+    const mc_stream_launch_t launch = {.call = &call,
+                                       .lane = p->lane,
+                                       .n_lanes = 2 * p->lowered->n_peers,
+                                       .blocks = signals->blocks,
+                                       .sum = p->kernel,
+                                       .place = mc_gpu_signals_place(signals),
+                                       .flushes = signals->flushes};
     mc_stream_watch_limit(signals->watch, h->timeout_ms);
-    return mc_stream_enqueue(&call, buffer, at->stream);
+    return mc_stream_enqueue(&launch, at->stream);
 }
 
 static int launch_kernel(const meshcoll_t *h, const mc_gpu_program_t *p, const mc_gpu_place_t *at)
 {
-    const mc_gpu_t *const gpu = h->gpu;
-    mc_device_launch_t launch = {.one = p->call};
+    mc_device_launch_t launch = {.one = call_of(h, p, at)};
     void *parameter[] = {&launch};
-    launch.one.buffer[MC_DEVICE_IN] = (char *)(uintptr_t)at->in;
-    launch.one.buffer[MC_DEVICE_OUT] = at->out;
-    launch.one.buffer[MC_DEVICE_SCRATCH] =
-        gpu->scratch ? (char *)(uintptr_t)gpu->scratch->at : NULL;
-    launch.one.window_at = window_at(p, at);
-    launch.one.number = at->number;
-    launch.one.digest = digest_of(p, at);
-    launch.one.limit = h->timeout_ms > 0 ? (uint64_t)h->timeout_ms * 1000000u : UINT64_MAX;
     return mc_cuda_status(mc_cuda()->launch(p->kernel, p->call.blocks, 1, 1, MC_DEVICE_THREADS, 1,
                                             1, 0, at->stream, parameter, NULL),
                           "launch a kernel");
@@ -141,8 +131,8 @@ static int launch_now(meshcoll_t *h, mc_gpu_program_t *p, const mc_gpu_place_t *
     mc_gpu_timed_t *const timed =
         h->hooks->took ? mc_gpu_times_begin(h, at->record, at->stream) : NULL;
     status = launch_program(h, p, at);
-    if (!status && p->schedule)
-        status = mc_proxy_launch(gpu->end, p->schedule, digest_of(p, at));
+    if (!status && p->route)
+        status = mc_proxy_launch(gpu->end, p->lowered, p->route, &p->call, digest_of(p, at));
     if (!status) {
         if (timed)
             mc_gpu_times_end(h, timed, at->stream);

@@ -58,7 +58,7 @@ static void free_program(mc_gpu_t *gpu, mc_gpu_program_t *p)
     if (p->memory)
         mc_gpu_memory_return(gpu, p->memory);
     free(p->lane);
-    mc_schedule_drop(p->schedule);
+    free(p->route);
     mc_device_program_free(p->lowered);
     free(p);
 }
@@ -351,29 +351,24 @@ static int lower(making_t *m, mc_gpu_program_t *p)
 static int find_routes(const making_t *m, mc_gpu_program_t *p)
 {
     mc_proxy_end_t *const end = m->mesh->gpu->end;
-    bool any = false;
-    if (!end)
-        return MESHCOLL_OK;
-    int status = mc_schedule_make(p->lowered, &p->call, &p->schedule);
-    for (uint32_t i = 0; !status && i < p->schedule->n_lanes; i++) {
+    const uint32_t n = end ? 2 * p->lowered->n_peers : 0;
+    int status = MESHCOLL_OK;
+    for (uint32_t i = 0; !status && i < n; i++) {
         const int32_t peer = mesh_rank(m, p->lowered->peer[i / 2]);
-        if (!mc_proxy_is_far(m->mesh, peer) || mc_schedule_messages(p->schedule, i) == 0)
+        if (!mc_proxy_is_far(m->mesh, peer) || mc_device_messages(p->lowered, i, false) == 0)
             continue;
-        status = mc_proxy_route(end, peer, i % 2, &p->schedule->route[i]);
-        any = true;
+        if (!p->route && !(p->route = calloc(n, sizeof(mc_route_t *))))
+            return mc_fail_memory("the routes of a program");
+        status = mc_proxy_route(end, peer, i % 2, &p->route[i]);
     }
-    if (status || any)
-        return status;
-    mc_schedule_drop(p->schedule);
-    p->schedule = NULL;
-    return MESHCOLL_OK;
+    return status;
 }
 
 static mc_device_lane_t lane_of(const making_t *m, const mc_gpu_program_t *p, uint32_t i,
                                 uint32_t block)
 {
     const mc_gpu_arena_t *const arena = &m->mesh->gpu->arena;
-    const mc_route_t *const route = p->schedule ? p->schedule->route[i] : NULL;
+    const mc_route_t *const route = p->route ? p->route[i] : NULL;
     const int32_t peer = mesh_rank(m, p->lowered->peer[i / 2]);
     if (route)
         return mc_route_lane(route, block, mc_gpu_arena_count(arena, peer, i % 2, block));
@@ -393,8 +388,8 @@ static void count_by_host(const making_t *m, mc_gpu_program_t *p)
     const mc_gpu_t *const gpu = m->mesh->gpu;
     for (uint32_t i = 0; i < p->lowered->n_peers; i++) {
         bool far = false;
-        for (uint32_t lane = 2 * i; lane < 2 * i + 2 && p->schedule; lane++) {
-            const mc_route_t *const route = p->schedule->route[lane];
+        for (uint32_t lane = 2 * i; lane < 2 * i + 2 && p->route; lane++) {
+            const mc_route_t *const route = p->route[lane];
             far = far || (route && !route->params.slots);
         }
         const int32_t peer = mesh_rank(m, p->lowered->peer[i]);
@@ -478,27 +473,18 @@ static int find_kernel(const mc_gpu_t *gpu, mc_gpu_program_t *p)
 
 static int fill_call(const making_t *m, mc_gpu_program_t *p)
 {
-    const meshcoll_t *const h = m->mesh;
-    const mc_gpu_layout_t *const l = &h->gpu->arena.layout;
-    const bool ll = m->ll;
-    p->call =
-        (mc_device_call_t){.n_runs = p->lowered->n_runs,
-                           .blocks = l->blocks,
-                           .tracks = p->lowered->tracks,
-                           .track = mc_gpu_arena_tracks(&h->gpu->arena),
-                           .slot_bytes = ll ? l->ll_bytes : l->slot_bytes,
-                           .ll = ll,
-                           .ranks = p->lowered->ranks,
-                           .lanes = m->window && !ll ? 2 * p->lowered->n_peers : 0,
-                           .scalar = {p->lowered->scalar[0], p->lowered->scalar[1]},
-                           .abort_word = (const uint32_t *)(uintptr_t)h->job->gpu->alarm.address,
-                           .report = (mc_device_report_t *)(uintptr_t)h->gpu->report_address,
-                           .program = p->number};
-    memcpy(p->call.marks, p->lowered->marks, sizeof p->call.marks);
-    const int status = mc_device_pieces(p->lowered, p->call.slot_bytes, ll, &p->call.piece);
-    if (!status)
-        p->call.passes = mc_device_passes(p->lowered, p->call.piece);
-    return status;
+    const mc_gpu_t *const gpu = m->mesh->gpu;
+    const mc_gpu_layout_t *const l = &gpu->arena.layout;
+    const int status =
+        mc_device_call(p->lowered, m->ll ? l->ll_bytes : l->slot_bytes, m->ll, &p->call);
+    if (status)
+        return status;
+    p->call.track = mc_gpu_arena_tracks(&gpu->arena);
+    p->call.lanes = m->window && !m->ll ? 2 * p->lowered->n_peers : 0;
+    p->call.abort_word = (const uint32_t *)(uintptr_t)m->mesh->job->gpu->alarm.address;
+    p->call.report = (mc_device_report_t *)(uintptr_t)gpu->report_address;
+    p->call.program = p->number;
+    return MESHCOLL_OK;
 }
 
 static int make(making_t *m, mc_gpu_program_t *p)

@@ -30,7 +30,7 @@ typedef struct mc_gpu_program {
 
     mc_device_program_t *lowered;
     mc_gpu_memory_t *memory;    /* its runs, then its ends of lanes; NULL: it has none */
-    mc_schedule_t *schedule;    /* what the proxy moves for it; NULL: nothing */
+    mc_route_t **route;         /* by lane, the proxy's; NULL: it moves nothing for it */
     mc_stream_lane_t *lane;     /* of the stream executor, which needs no memory of the GPU */
     mc_cu_function_t kernel;    /* that walks it, or that of its sums; NULL: it has no sums */
     mc_device_call_t call;      /* without buffers */

@@ -33,16 +33,16 @@ MC_DEVICE_FN uint32_t mc_device_track(const mc_device_run_t *run)
     return (uint32_t)run->flags >> MC_DEVICE_TRACK_SHIFT;
 }
 
-/* The bytes of a chunk's slice that are moved in a pass. */
-MC_DEVICE_FN mc_device_piece_t mc_device_piece(const mc_device_call_t *call, uint32_t slice,
-                                               uint32_t pass, const mc_device_run_t *run)
+/* The bytes of a chunk's slice that are moved in a pass, at most `most`. */
+MC_DEVICE_FN mc_device_piece_t mc_device_piece(uint32_t most, uint32_t slice, uint32_t pass,
+                                               const mc_device_run_t *run)
 {
     const uint64_t end = run->slice * (slice + 1);
     const uint64_t stop = end < run->bytes ? end : run->bytes;
     mc_device_piece_t piece;
-    piece.at = run->slice * slice + (uint64_t)pass * call->piece;
+    piece.at = run->slice * slice + (uint64_t)pass * most;
     piece.bytes = piece.at < stop ? stop - piece.at : 0;
-    piece.bytes = piece.bytes < call->piece ? piece.bytes : call->piece;
+    piece.bytes = piece.bytes < most ? piece.bytes : most;
     return piece;
 }
 

@@ -4,6 +4,7 @@
 #include "gpu/program/piece.h"
 
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -292,21 +293,42 @@ static int check_supported(const mc_binding_t *b, uint32_t widest, uint32_t bloc
     return MESHCOLL_OK;
 }
 
+/* By lane, and behind the last one their number. */
+static void list_messages(const mc_device_program_t *p, uint32_t *first,
+                          mc_device_message_t *message)
+{
+    uint32_t n = 0;
+    for (uint32_t lane = 0; lane < 2 * p->n_peers; lane++) {
+        first[lane] = n;
+        for (uint32_t i = 0, end; i < p->n_runs; i = end) {
+            end = mc_device_step_end(p->run, i);
+            if (mc_device_is_message(&p->run[i]) && p->run[i].lane == lane)
+                message[n++] = (mc_device_message_t){i, end};
+        }
+    }
+    first[2 * p->n_peers] = n;
+}
+
 static mc_device_program_t *seal(const lowering_t *l, const mc_device_order_t *o, uint32_t widest,
                                  uint32_t blocks)
 {
     const mc_plan_t *const plan = l->binding->plan;
     const size_t runs = l->n * sizeof *l->run, peers = plan->n_peers * sizeof *plan->peer;
-    mc_device_program_t *const p = malloc(sizeof *p + runs + peers);
+    const size_t messages = l->n * sizeof(mc_device_message_t);
+    const size_t lanes = (2 * (size_t)plan->n_peers + 1) * sizeof(uint32_t);
+    mc_device_program_t *const p = malloc(sizeof *p + runs + peers + messages + lanes);
     if (!p)
         return NULL;
     mc_device_run_t *const run = (mc_device_run_t *)(p + 1);
-    int32_t *const peer = (int32_t *)(run + l->n);
+    mc_device_message_t *const message = (mc_device_message_t *)(run + l->n);
+    int32_t *const peer = (int32_t *)(message + l->n);
+    uint32_t *const first = (uint32_t *)(peer + plan->n_peers);
     if (l->n > 0)
         memcpy(run, l->run, runs);
     if (plan->n_peers > 0)
         memcpy(peer, plan->peer, peers);
-    *p = (mc_device_program_t){.rank = plan->rank,
+    *p = (mc_device_program_t){.holders = 1,
+                               .rank = plan->rank,
                                .ranks = plan->layout.mesh.size,
                                .body = body_of(l->binding),
                                .element = (uint32_t)l->binding->element,
@@ -318,10 +340,13 @@ static mc_device_program_t *seal(const lowering_t *l, const mc_device_order_t *o
                                .n_peers = plan->n_peers,
                                .longest = l->longest,
                                .run = run,
-                               .peer = peer};
+                               .peer = peer,
+                               .message = message,
+                               .first = first};
     _Static_assert(sizeof p->scalar == sizeof l->binding->reducer.scalar, "an element");
     memcpy(p->scalar, l->binding->reducer.scalar, sizeof p->scalar);
     memcpy(p->marks, o->marks, sizeof p->marks);
+    list_messages(p, first, message);
     return p;
 }
 
@@ -371,19 +396,22 @@ int mc_device_lower(const mc_binding_t *binding, uint32_t widest, uint32_t block
     return l.status;
 }
 
-void mc_device_program_free(mc_device_program_t *program)
+void mc_device_program_hold(mc_device_program_t *p)
 {
-    free(program);
+    atomic_fetch_add_explicit(&p->holders, 1, memory_order_relaxed);
+}
+
+void mc_device_program_free(mc_device_program_t *p)
+{
+    if (p && atomic_fetch_sub_explicit(&p->holders, 1, memory_order_acq_rel) == 1)
+        free(p);
 }
 
 uint32_t mc_device_messages(const mc_device_program_t *p, uint32_t lane, bool direct)
 {
     uint32_t n = 0;
-    for (uint32_t i = 0; i < p->n_runs; i++) {
-        const mc_device_run_t *const r = &p->run[i];
-        n += r->op <= MC_DEVICE_RECV_REDUCE && r->lane == lane && !(r->flags & MC_DEVICE_MORE) &&
-             (!direct || r->flags & MC_DEVICE_DIRECT);
-    }
+    for (uint32_t i = p->first[lane]; i < p->first[lane + 1]; i++)
+        n += !direct || p->run[p->message[i].first].flags & MC_DEVICE_DIRECT;
     return n;
 }
 
@@ -403,20 +431,27 @@ bool mc_device_piece_bytes(uint32_t widest, uint32_t slot_bytes, bool ll, uint32
     return words > 0;
 }
 
-int mc_device_pieces(const mc_device_program_t *program, uint32_t slot_bytes, bool ll,
-                     uint32_t *piece)
+int mc_device_call(const mc_device_program_t *p, uint32_t slot_bytes, bool ll,
+                   mc_device_call_t *call)
 {
-    if (mc_device_piece_bytes(program->widest, slot_bytes, ll, piece))
-        return MESHCOLL_OK;
-    return mc_fail(MESHCOLL_ERR_UNSUPPORTED,
-                   "a slot of %u bytes is too small for messages of %u chunks: expected %u bytes "
-                   "for each",
-                   slot_bytes, program->widest, word_of(ll));
-}
-
-uint32_t mc_device_passes(const mc_device_program_t *program, uint32_t piece)
-{
-    return (uint32_t)((program->longest + piece - 1) / piece);
+    uint32_t piece;
+    if (!mc_device_piece_bytes(p->widest, slot_bytes, ll, &piece))
+        return mc_fail(MESHCOLL_ERR_UNSUPPORTED,
+                       "a slot of %u bytes is too small for messages of %u chunks: expected %u "
+                       "bytes for each",
+                       slot_bytes, p->widest, word_of(ll));
+    *call = (mc_device_call_t){.run = p->run,
+                               .n_runs = p->n_runs,
+                               .passes = (uint32_t)((p->longest + piece - 1) / piece),
+                               .blocks = p->blocks,
+                               .tracks = p->tracks,
+                               .piece = piece,
+                               .slot_bytes = slot_bytes,
+                               .ll = ll,
+                               .ranks = p->ranks,
+                               .scalar = {p->scalar[0], p->scalar[1]}};
+    memcpy(call->marks, p->marks, sizeof call->marks);
+    return MESHCOLL_OK;
 }
 
 /* Text ----------------------------------------------------------------------------------------- */

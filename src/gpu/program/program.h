@@ -13,8 +13,14 @@
 #include "gpu/program/tracks.h"
 #include "runtime/bind/binding.h"
 
-/* Immutable, and one allocation. */
+/* The runs of one message: [first, end). */
 typedef struct {
+    uint32_t first, end;
+} mc_device_message_t;
+
+/* Immutable, and one allocation. Who launches it and what still moves its messages hold it. */
+typedef struct {
+    _Atomic uint32_t holders;
     int32_t rank, ranks;
     mc_device_body_t body;
     uint32_t element; /* bytes */
@@ -26,7 +32,9 @@ typedef struct {
     uint64_t longest;   /* bytes of the longest slice of a run */
     uint64_t scalar[2]; /* an element, of a scaled sum */
     const mc_device_run_t *run;
-    const int32_t *peer; /* lanes 2 i and 2 i + 1 are those to and from peer[i] */
+    const int32_t *peer;                /* lanes 2 i and 2 i + 1 are those to and from peer[i] */
+    const mc_device_message_t *message; /* lane by lane, in program order */
+    const uint32_t *first;              /* by lane: its messages; those of lane l end at l + 1's */
 } mc_device_program_t;
 
 /* The most chunks of a message in this rank's plan; at least 1. Ranks must know the most of them
@@ -41,7 +49,9 @@ uint32_t mc_device_widest(const mc_plan_t *plan);
 int mc_device_lower(const mc_binding_t *binding, uint32_t widest, uint32_t blocks,
                     const mc_device_tracks_t *tracks, const mc_direct_t *direct,
                     mc_device_program_t **program);
-void mc_device_program_free(mc_device_program_t *program); /* NULL is allowed */
+void mc_device_program_hold(mc_device_program_t *program);
+/* The last holder frees it; NULL is allowed. */
+void mc_device_program_free(mc_device_program_t *program);
 
 /* The messages of a lane, or only the direct ones. */
 uint32_t mc_device_messages(const mc_device_program_t *program, uint32_t lane, bool direct);
@@ -50,15 +60,14 @@ const char *mc_device_op_name(uint8_t op);
 void mc_device_report_print(const mc_device_program_t *program, const mc_device_report_t *report,
                             mc_text_t *text);
 
-/* The pieces of a launch with slots of `slot_bytes`, in which messages with flags in their data take
- * twice their bytes (`ll`): *piece bytes of a chunk per pass. ERR_UNSUPPORTED where the slot is too
- * small for the widest message. */
-int mc_device_pieces(const mc_device_program_t *program, uint32_t slot_bytes, bool ll,
-                     uint32_t *piece);
-/* The same of messages of at most `widest` chunks. false: the slot is too small. */
+/* What a launch with slots of `slot_bytes` is as far as the program says, with its runs in memory of
+ * the host. Ranks need not agree on the passes: there is nothing to do in further ones. `ll`: messages
+ * have flags in their data, and take twice their bytes. ERR_UNSUPPORTED: the slot is too small for the
+ * widest message. */
+int mc_device_call(const mc_device_program_t *program, uint32_t slot_bytes, bool ll,
+                   mc_device_call_t *call);
+/* Bytes of a chunk per pass, of messages of at most `widest` chunks. false: the slot is too small. */
 bool mc_device_piece_bytes(uint32_t widest, uint32_t slot_bytes, bool ll, uint32_t *piece);
-/* The passes of a launch. Ranks need not agree: there is nothing to do in further ones. */
-uint32_t mc_device_passes(const mc_device_program_t *program, uint32_t piece);
 
 /* The body for a datatype and an operation: MC_DEVICE_BODY_move, which does not reduce, where the operation does not
  * support the datatype, or is a user's. */

@@ -127,39 +127,33 @@ int mc_proxy_end_keep(mc_proxy_end_t *end, int32_t rank, const char *packed, siz
     return MESHCOLL_OK;
 }
 
-/* Orders ------------------------------------------------------------------------------------------ */
+/* Launches ---------------------------------------------------------------------------------------- */
 
-static mc_proxy_order_t *new_order(mc_proxy_t *p)
+static void give(mc_proxy_t *p, mc_route_launch_t *l)
 {
     pthread_mutex_lock(&p->lock);
-    mc_proxy_order_t *const spare = p->spare;
-    p->spare = spare ? spare->next : NULL;
-    pthread_mutex_unlock(&p->lock);
-    return spare ? spare : malloc(sizeof *spare);
-}
-
-static void give(mc_proxy_t *p, mc_proxy_order_t *o)
-{
-    o->next = NULL;
-    pthread_mutex_lock(&p->lock);
-    *(p->first ? &p->last->next : &p->first) = o;
-    p->last = o;
+    *(p->first ? &p->last->next : &p->first) = l;
+    p->last = l;
     atomic_store_explicit(&p->has_orders, true, memory_order_relaxed);
     mc_proxy_wake(p);
     pthread_mutex_unlock(&p->lock);
 }
 
-int mc_proxy_launch(mc_proxy_end_t *end, mc_schedule_t *schedule, uint32_t digest)
+int mc_proxy_launch(mc_proxy_end_t *end, mc_device_program_t *program, mc_route_t *const *route,
+                    const mc_device_call_t *call, uint32_t digest)
 {
-    mc_proxy_t *const p = end->mesh->job->gpu->proxy;
-    mc_proxy_order_t *const o = new_order(p);
-    if (!o)
-        return mc_fail_memory("a call on device memory");
-    mc_schedule_hold(schedule);
-    *o = (mc_proxy_order_t){.end = end, .schedule = schedule, .digest = digest};
-    atomic_fetch_add_explicit(&end->given, 1, memory_order_relaxed);
-    give(p, o);
-    return MESHCOLL_OK;
+    int status = MESHCOLL_OK;
+    for (uint32_t lane = 0; lane < 2 * program->n_peers && !status; lane++) {
+        mc_route_launch_t *l;
+        if (!route[lane])
+            continue;
+        status = mc_route_launch(route[lane], program, lane, call, digest, &l);
+        if (status)
+            break;
+        atomic_fetch_add_explicit(&end->given, 1, memory_order_relaxed);
+        give(end->mesh->job->gpu->proxy, l);
+    }
+    return status;
 }
 
 bool mc_proxy_is_settled(const mc_proxy_end_t *end)
@@ -170,30 +164,21 @@ bool mc_proxy_is_settled(const mc_proxy_end_t *end)
 
 /* Ends -------------------------------------------------------------------------------------------- */
 
-static void free_end(mc_proxy_end_t *end)
-{
-    free(end->is_direct);
-    free(end->farewell);
-    free(end);
-}
-
 int mc_proxy_end_open(meshcoll_t *h, uint32_t blocks, uint32_t slot_bytes, bool direct,
                       mc_proxy_end_t **end)
 {
     mc_proxy_end_t *const e = calloc(1, sizeof *e);
-    if (e) {
-        e->farewell = calloc(1, sizeof *e->farewell);
-        e->is_direct = calloc((size_t)h->mesh.size, sizeof *e->is_direct);
-    }
-    if (!e || !e->farewell || !e->is_direct) {
-        if (e)
-            free_end(e);
+    unsigned char *const is_direct = calloc((size_t)h->mesh.size, sizeof *is_direct);
+    if (!e || !is_direct) {
+        free(is_direct);
+        free(e);
         return mc_fail_memory("the proxy's end of a mesh");
     }
-    e->mesh = h;
-    e->direct = direct;
-    e->blocks = blocks;
-    e->slot_bytes = slot_bytes;
+    *e = (mc_proxy_end_t){.mesh = h,
+                          .blocks = blocks,
+                          .slot_bytes = slot_bytes,
+                          .direct = direct,
+                          .is_direct = is_direct};
     *end = e;
     return MESHCOLL_OK;
 }
@@ -262,6 +247,7 @@ static int make_route(mc_proxy_end_t *end, int32_t rank, bool receives)
         free_memory(&params);
         return status;
     }
+    r->end = end;
     r->rank = rank;
     r->sibling = end->routes;
     end->routes = r;
@@ -284,11 +270,13 @@ int mc_proxy_route(mc_proxy_end_t *end, int32_t rank, bool receives, mc_route_t 
 /* Has the thread forget it. */
 static void leave(mc_proxy_t *p, mc_proxy_end_t *end)
 {
-    end->farewell->end = end;
-    give(p, end->farewell);
-    end->farewell = NULL;
     pthread_mutex_lock(&p->lock);
-    while (!end->gone)
+    while (p->leaving)
+        pthread_cond_wait(&p->left, &p->lock);
+    p->leaving = end;
+    atomic_store_explicit(&p->has_orders, true, memory_order_relaxed);
+    mc_proxy_wake(p);
+    while (p->leaving == end)
         pthread_cond_wait(&p->left, &p->lock);
     pthread_mutex_unlock(&p->lock);
 }
@@ -306,15 +294,8 @@ void mc_proxy_end_close(const meshcoll_t *h, mc_proxy_end_t *end, bool leaves)
             free_memory(&r->params);
         mc_route_free(r);
     }
-    free_end(end);
-}
-
-static void free_orders(mc_proxy_order_t *o)
-{
-    for (mc_proxy_order_t *next; o; o = next) {
-        next = o->next;
-        free(o);
-    }
+    free(end->is_direct);
+    free(end);
 }
 
 /* UCX may have streams and events in the context. */
@@ -342,10 +323,10 @@ void mc_proxy_close(mc_job_t *job)
     if (!p)
         return;
     mc_proxy_thread_stop(p);
-    for (mc_proxy_order_t *o = p->first; o; o = o->next)
-        mc_schedule_drop(o->schedule);
-    free_orders(p->first);
-    free_orders(p->spare);
+    for (mc_route_launch_t *l = p->first, *next; l; l = next) {
+        next = l->next;
+        mc_route_launch_free(l);
+    }
     close_transports(p);
     pthread_cond_destroy(&p->left);
     pthread_mutex_destroy(&p->lock);

@@ -59,8 +59,10 @@ int mc_proxy_end_keep(mc_proxy_end_t *end, int32_t rank, const char *packed, siz
 int mc_proxy_route(mc_proxy_end_t *end, int32_t rank, bool receives, mc_route_t **route);
 /* Why some route has its slots in memory of the host: "…, as WHY"; static. NULL: none has. */
 const char *mc_proxy_why_host(const mc_proxy_end_t *end);
-/* Tells of a launch of a call with that digest, in the order of launches of the mesh. ERR_NO_MEMORY. */
-int mc_proxy_launch(mc_proxy_end_t *end, mc_schedule_t *schedule, uint32_t digest);
+/* Tells of a launch of a call with that digest, in the order of launches of the mesh. `route`: by lane of the
+ * program; NULL: not a proxy's. ERR_NO_MEMORY. */
+int mc_proxy_launch(mc_proxy_end_t *end, mc_device_program_t *program, mc_route_t *const *route,
+                    const mc_device_call_t *call, uint32_t digest);
 /* Has all been moved that was launched on the mesh, and acknowledged by the peers? */
 bool mc_proxy_is_settled(const mc_proxy_end_t *end);
 /* Frees it. `leaves`: not the memory of routes, which kernels may still use; else a context is current.

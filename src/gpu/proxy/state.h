@@ -21,14 +21,6 @@ typedef struct {
 /* As MESHCOLL_GPU_DIRECT says, for the GPU whose context is current. ERR_PARSE, ERR_DEVICE. */
 int mc_gpudirect_find(mc_gpudirect_t *direct);
 
-/* From the program's threads to the proxy's. */
-typedef struct mc_proxy_order {
-    struct mc_proxy_order *next;
-    mc_proxy_end_t *end;
-    mc_schedule_t *schedule; /* of a launch; NULL: the end is to be forgotten */
-    uint32_t digest;         /* of its call */
-} mc_proxy_order_t;
-
 struct mc_proxy_end {
     meshcoll_t *mesh;
     uint32_t blocks, slot_bytes;
@@ -36,9 +28,7 @@ struct mc_proxy_end {
     unsigned char *is_direct;        /* by mesh rank: the same of others */
     const char *why_host;            /* mc_proxy_why_host */
     mc_route_t *routes;              /* all that were made */
-    _Atomic uint64_t given, settled; /* launches */
-    mc_proxy_order_t *farewell;      /* has the thread forget it */
-    bool gone;                       /* under the lock: the thread has forgotten it */
+    _Atomic uint64_t given, settled; /* launches, of each route by itself */
 
     /* The thread's. */
     mc_proxy_end_t *next;
@@ -57,9 +47,10 @@ typedef struct mc_proxy {
     int wake;              /* an eventfd */
     _Atomic bool stop, has_orders;
 
-    pthread_mutex_t lock; /* of these */
-    pthread_cond_t left;  /* an end is gone */
-    mc_proxy_order_t *first, *last, *spare;
+    pthread_mutex_t lock;            /* of these */
+    mc_route_launch_t *first, *last; /* from the program's threads to the proxy's */
+    mc_proxy_end_t *leaving;         /* which the thread is to forget */
+    pthread_cond_t left;             /* it has */
     bool asleep;
     mc_transport_t *transport[MC_MAX_DIMS]; /* NULL: not needed so far */
     char **address;                         /* by rank of the job; NULL: not known */

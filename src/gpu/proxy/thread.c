@@ -73,43 +73,43 @@ static int connect_to(mc_proxy_t *p, int32_t job_rank, mc_peer_t **peer)
 
 /* Orders ------------------------------------------------------------------------------------------ */
 
-static int give(mc_proxy_t *p, const mc_proxy_order_t *o, uint32_t lane)
+static int connect_route(mc_proxy_t *p, mc_route_t *r)
 {
-    mc_proxy_end_t *const end = o->end;
-    mc_route_t *const r = o->schedule->route[lane];
     mc_peer_t *peer;
-    if (!r->peer) {
-        const int status = connect_to(p, mc_job_rank(end->mesh, r->rank), &peer);
-        if (status)
-            return status;
+    if (r->peer)
+        return MESHCOLL_OK;
+    const int status = connect_to(p, mc_job_rank(r->end->mesh, r->rank), &peer);
+    if (!status)
         mc_route_connect(r, peer, &p->finished);
-    }
-    const int status = mc_route_give(r, o->schedule, lane, o->digest);
-    if (!status && !r->active) {
-        r->active = true;
-        r->next_active = end->active;
-        end->active = r;
-    }
     return status;
 }
 
-static int launch(mc_proxy_t *p, const mc_proxy_order_t *o)
+static void take_launch(mc_proxy_t *p, mc_route_launch_t *l)
 {
-    mc_proxy_end_t *const end = o->end;
-    int status = MESHCOLL_OK;
+    mc_route_t *const r = l->route;
+    mc_proxy_end_t *const end = r->end;
+    const int status = p->over ? MESHCOLL_OK : connect_route(p, r);
+    if (status)
+        fail(p, status);
+    if (p->over) {
+        mc_route_launch_free(l);
+        return;
+    }
+    mc_route_give(l);
+    end->taken++;
     if (!end->listed) {
         end->listed = true;
         end->next = p->ends;
         p->ends = end;
     }
-    for (uint32_t lane = 0; lane < o->schedule->n_lanes && !status; lane++)
-        if (o->schedule->route[lane])
-            status = give(p, o, lane);
-    end->taken++;
-    return status;
+    if (!r->active) {
+        r->active = true;
+        r->next_active = end->active;
+        end->active = r;
+    }
 }
 
-static void forget(mc_proxy_t *p, mc_proxy_end_t *end)
+static void forget(mc_proxy_t *p, const mc_proxy_end_t *end)
 {
     mc_proxy_end_t **at = &p->ends;
     while (*at && *at != end)
@@ -117,43 +117,29 @@ static void forget(mc_proxy_t *p, mc_proxy_end_t *end)
     if (*at)
         *at = end->next;
     pthread_mutex_lock(&p->lock);
-    end->gone = true;
+    p->leaving = NULL;
     pthread_cond_broadcast(&p->left);
     pthread_mutex_unlock(&p->lock);
 }
 
-static void obey(mc_proxy_t *p, const mc_proxy_order_t *o)
+/* Returns whether there were any. */
+static bool take_orders(mc_proxy_t *p)
 {
-    if (!o->schedule) {
-        forget(p, o->end);
-        return;
-    }
-    const int status = p->over ? MESHCOLL_OK : launch(p, o);
-    mc_schedule_drop(o->schedule);
-    if (status)
-        fail(p, status);
-}
-
-/* Returns how many there were. */
-static uint32_t take_orders(mc_proxy_t *p)
-{
-    uint32_t n = 0;
     if (!atomic_load_explicit(&p->has_orders, memory_order_relaxed))
-        return 0;
+        return false;
     pthread_mutex_lock(&p->lock);
-    mc_proxy_order_t *const first = p->first, *const last = p->last;
+    mc_route_launch_t *const first = p->first;
+    const mc_proxy_end_t *const leaving = p->leaving;
     p->first = p->last = NULL;
     atomic_store_explicit(&p->has_orders, false, memory_order_relaxed);
     pthread_mutex_unlock(&p->lock);
-    for (const mc_proxy_order_t *o = first; o; o = o->next, n++)
-        obey(p, o);
-    if (n == 0)
-        return 0;
-    pthread_mutex_lock(&p->lock);
-    last->next = p->spare;
-    p->spare = first;
-    pthread_mutex_unlock(&p->lock);
-    return n;
+    for (mc_route_launch_t *l = first, *next; l; l = next) {
+        next = l->next;
+        take_launch(p, l);
+    }
+    if (leaving)
+        forget(p, leaving);
+    return true;
 }
 
 /* Moving ------------------------------------------------------------------------------------------ */
@@ -270,7 +256,7 @@ void mc_proxy_wake(mc_proxy_t *p)
 static bool fall_asleep(mc_proxy_t *p)
 {
     pthread_mutex_lock(&p->lock);
-    p->asleep = !p->first && !atomic_load(&p->stop);
+    p->asleep = !p->first && !p->leaving && !atomic_load(&p->stop);
     const bool asleep = p->asleep;
     pthread_mutex_unlock(&p->lock);
     return asleep;

@@ -58,6 +58,44 @@ mc_device_lane_t mc_route_lane(const mc_route_t *r, uint32_t block, uint64_t *co
                               .count = count};
 }
 
+/* Launches ---------------------------------------------------------------------------------------- */
+
+int mc_route_launch(mc_route_t *route, mc_device_program_t *program, uint32_t lane,
+                    const mc_device_call_t *call, uint32_t digest, mc_route_launch_t **launch)
+{
+    mc_route_launch_t *const l = malloc(sizeof *l);
+    if (!l)
+        return mc_fail_memory("a call between machines");
+    *l = (mc_route_launch_t){NULL, route, program, lane, call->piece, call->passes, digest};
+    mc_device_program_hold(program);
+    *launch = l;
+    return MESHCOLL_OK;
+}
+
+void mc_route_launch_free(mc_route_launch_t *l)
+{
+    mc_device_program_free(l->program);
+    free(l);
+}
+
+void mc_route_give(mc_route_launch_t *l)
+{
+    mc_route_t *const r = l->route;
+    l->next = NULL;
+    *(r->launch ? &r->last->next : &r->launch) = l;
+    r->last = l;
+}
+
+static void end_launch(mc_route_t *r)
+{
+    mc_route_launch_t *const ended = r->launch;
+    r->launch = ended->next;
+    r->pass = r->at = 0;
+    mc_route_launch_free(ended);
+}
+
+/* Routes ------------------------------------------------------------------------------------------ */
+
 int mc_route_make(const mc_route_params_t *params, mc_route_t **route)
 {
     mc_route_t *const r = calloc(1, sizeof *r);
@@ -82,14 +120,11 @@ int mc_route_make(const mc_route_params_t *params, mc_route_t **route)
 
 void mc_route_free(mc_route_t *r)
 {
-    for (; r->n_launches > 0; r->n_launches--, r->first_launch++)
-        mc_schedule_drop(r->launch[r->first_launch % r->capacity].schedule);
+    while (r->launch)
+        end_launch(r);
     mc_arena_free(&r->arena);
-    free(r->launch);
     free(r);
 }
-
-/* Launches ---------------------------------------------------------------------------------------- */
 
 void mc_route_connect(mc_route_t *r, mc_peer_t *peer, mc_io_queue_t *finished)
 {
@@ -97,46 +132,29 @@ void mc_route_connect(mc_route_t *r, mc_peer_t *peer, mc_io_queue_t *finished)
     r->finished = finished;
 }
 
-static int grow(mc_route_t *r)
-{
-    const uint32_t capacity = r->capacity ? 2 * r->capacity : 8;
-    mc_route_launch_t *const launch = malloc(capacity * sizeof *launch);
-    if (!launch)
-        return mc_fail_memory("calls in flight between machines");
-    for (uint32_t i = 0; i < r->n_launches; i++)
-        launch[i] = r->launch[(r->first_launch + i) % r->capacity];
-    free(r->launch);
-    r->launch = launch;
-    r->capacity = capacity;
-    r->first_launch = 0;
-    return MESHCOLL_OK;
-}
-
-int mc_route_give(mc_route_t *r, mc_schedule_t *schedule, uint32_t lane, uint32_t digest)
-{
-    const int status = r->n_launches == r->capacity ? grow(r) : MESHCOLL_OK;
-    if (status)
-        return status;
-    mc_schedule_hold(schedule);
-    r->launch[(r->first_launch + r->n_launches) % r->capacity] =
-        (mc_route_launch_t){schedule, lane, digest};
-    r->n_launches++;
-    return MESHCOLL_OK;
-}
-
-static void end_launch(mc_route_t *r)
-{
-    mc_schedule_drop(r->launch[r->first_launch].schedule);
-    r->first_launch = (r->first_launch + 1) % r->capacity;
-    r->n_launches--;
-    r->pass = r->at = 0;
-}
-
 /* Messages ---------------------------------------------------------------------------------------- */
 
 static mc_flight_t *flight_of(mc_route_t *r, uint64_t number)
 {
     return &r->flight[number % MC_DEVICE_SLOTS];
+}
+
+/* The bytes of a block in a message of a launch, in a pass; 0: the block has no part in it, and its lane does not count
+ * it. */
+static uint64_t bytes_of(const mc_route_launch_t *l, uint32_t message, uint32_t block,
+                         uint32_t pass)
+{
+    const mc_device_program_t *const p = l->program;
+    const mc_device_message_t *const m = &p->message[p->first[l->lane] + message];
+    uint64_t bytes = 0;
+    if (mc_device_track(&p->run[m->first]) != block % p->tracks)
+        return 0;
+    for (uint32_t i = m->first; i < m->end; i++) {
+        const mc_device_run_t *const run = &p->run[i];
+        const uint64_t piece = mc_device_piece(l->piece, block / p->tracks, pass, run).bytes;
+        bytes += run->n * mc_device_padded(piece);
+    }
+    return bytes;
 }
 
 /* The blocks' parts of message `at`; false: no block has one. */
@@ -147,7 +165,7 @@ static bool prepare(mc_route_t *r, const mc_route_launch_t *l)
     f->bytes = 0;
     f->digest = l->digest;
     for (uint32_t b = 0; b < r->params.blocks; b++) {
-        const size_t bytes = mc_schedule_bytes(l->schedule, l->lane, r->at, b, r->pass);
+        const size_t bytes = bytes_of(l, r->at, b, r->pass);
         if (bytes == 0)
             continue;
         f->span[f->n] = (mc_span_t){slot(r, b, r->next[b]), bytes};
@@ -162,10 +180,9 @@ static bool prepare(mc_route_t *r, const mc_route_launch_t *l)
 /* false: there is none. */
 static bool prepare_next(mc_route_t *r)
 {
-    while (r->n_launches > 0) {
-        const mc_route_launch_t *const l = &r->launch[r->first_launch];
-        const uint32_t n = mc_schedule_messages(l->schedule, l->lane);
-        for (; r->pass < l->schedule->call.passes; r->pass++, r->at = 0)
+    for (const mc_route_launch_t *l; (l = r->launch);) {
+        const uint32_t n = l->program->first[l->lane + 1] - l->program->first[l->lane];
+        for (; r->pass < l->passes; r->pass++, r->at = 0)
             while (r->at < n) {
                 const bool any = prepare(r, l);
                 r->at++;
@@ -363,7 +380,7 @@ void mc_route_check(mc_route_t *r)
 
 bool mc_route_is_quiet(const mc_route_t *r)
 {
-    return r->n_launches == 0 && !r->prepared && r->n_done == r->n_posted &&
+    return !r->launch && !r->prepared && r->n_done == r->n_posted &&
            (!r->params.receives || r->n_taken == r->n_posted) && !r->acknowledges &&
            unacknowledged(r) < ACKNOWLEDGED;
 }

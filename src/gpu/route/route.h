@@ -7,8 +7,7 @@
  * One message of a program takes one message of the transport, whatever the number of blocks: it
  * gathers the blocks' parts from their slots, and the other end scatters them to slots of the same
  * numbers. If an end's slots may lie in memory of its GPU, each part is a message of its own, as
- * transports do not gather from there. Lengths follow from the plan, on both ends alike
- * (mc_schedule_bytes).
+ * transports do not gather from there. Lengths follow from the plan, on both ends alike.
  *
  * Sender: when the blocks have raised their flags, the message is sent; when the transport is done
  * with it, their credits are raised. Receiver: a receive is posted to slots that the kernel has
@@ -27,48 +26,6 @@
 #include "base/arena.h"
 #include "gpu/program/program.h"
 #include "transport/transport.h"
-
-#include <stdatomic.h>
-
-/*
- * The messages of a program by lane, in program order, with what each block has of them: from this
- * a proxy knows what will lie in the slots of a launch, and both ends know it alike. Immutable.
- * Programs, and routes that have still to move it, hold it (mc_schedule_hold).
- */
-
-struct mc_route;
-
-/* The runs of one message: [first, end). */
-typedef struct {
-    uint32_t first, end;
-} mc_schedule_message_t;
-
-typedef struct {
-    mc_arena_t arena;
-    _Atomic uint32_t holders;
-    uint32_t n_lanes;
-    mc_device_call_t
-        call; /* as it is launched, but with runs of the host's, buffers and lanes unset */
-    const mc_schedule_message_t *message;
-    const uint32_t *first; /* by lane: its messages are those from first[lane] to first[lane + 1] */
-    struct mc_route **route; /* by lane; NULL: not a proxy's. Set by who makes it. */
-} mc_schedule_t;
-
-/* Of a program whose call is complete but for addresses. ERR_NO_MEMORY. The caller holds it. */
-int mc_schedule_make(const mc_device_program_t *program, const mc_device_call_t *call,
-                     mc_schedule_t **schedule);
-void mc_schedule_hold(mc_schedule_t *schedule);
-/* The last one frees it; NULL is allowed. */
-void mc_schedule_drop(mc_schedule_t *schedule);
-
-static inline uint32_t mc_schedule_messages(const mc_schedule_t *t, uint32_t lane)
-{
-    return t->first[lane + 1] - t->first[lane];
-}
-/* The bytes of a block in a message of a lane, in a pass; 0: the block has no part in it, and its
- * lane does not count it. */
-uint64_t mc_schedule_bytes(const mc_schedule_t *schedule, uint32_t lane, uint32_t message,
-                           uint32_t block, uint32_t pass);
 
 /* A lane's counters, which lie in cache lines of their own: this end writes one, a kernel the other. */
 enum { MC_ROUTE_FLAG = 0, MC_ROUTE_CREDIT = 64, MC_ROUTE_LANE = 128 };
@@ -105,34 +62,37 @@ typedef struct {
     uint32_t digest;  /* of the launch */
 } mc_flight_t;
 
-/* What is still to be moved of a launch. */
-typedef struct {
-    mc_schedule_t *schedule;
-    uint32_t lane;
+typedef struct mc_route mc_route_t;
+
+/* What is to be moved of a launch: the messages of a lane of its program, which it holds. */
+typedef struct mc_route_launch {
+    struct mc_route_launch *next;
+    mc_route_t *route;
+    mc_device_program_t *program;
+    uint32_t lane, piece, passes;
     uint32_t digest; /* of the call */
 } mc_route_launch_t;
 
 /* Numbers of messages are counted from the first launch on. */
-typedef struct mc_route mc_route_t;
 struct mc_route {
     mc_arena_t arena;
     mc_route_params_t params;
-    mc_peer_t *peer;           /* NULL: not connected yet */
-    mc_io_queue_t *finished;   /* where the transport puts complete messages */
-    mc_route_launch_t *launch; /* a ring; the one being moved is the first */
-    uint32_t first_launch, n_launches, capacity;
-    uint32_t pass, at;       /* of it: the next message to prepare */
-    bool prepared;           /* flight n_posted is, and waits for its flags */
-    uint64_t n_posted;       /* given to the transport */
-    uint64_t n_done;         /* of them: complete, all up to here */
-    uint64_t n_taken;        /* receives: by the kernel */
-    uint64_t n_acknowledged; /* to the sender; by the receiver */
-    uint64_t *next;          /* by block: the count of its lane's messages so far */
+    mc_peer_t *peer;                  /* NULL: not connected yet */
+    mc_io_queue_t *finished;          /* where the transport puts complete messages */
+    mc_route_launch_t *launch, *last; /* in order; the first is being moved */
+    uint32_t pass, at;                /* of it: the next message to prepare */
+    bool prepared;                    /* flight n_posted is, and waits for its flags */
+    uint64_t n_posted;                /* given to the transport */
+    uint64_t n_done;                  /* of them: complete, all up to here */
+    uint64_t n_taken;                 /* receives: by the kernel */
+    uint64_t n_acknowledged;          /* to the sender; by the receiver */
+    uint64_t *next;                   /* by block: the count of its lane's messages so far */
     mc_flight_t flight[MC_DEVICE_SLOTS];
     mc_route_io_t acknowledgement;
     bool acknowledges; /* it is in flight */
 
     /* The owner's. */
+    struct mc_proxy_end *end;
     mc_route_t *sibling, *next_active;
     int32_t rank; /* the peer */
     bool active;
@@ -151,8 +111,12 @@ mc_device_lane_t mc_route_lane(const mc_route_t *route, uint32_t block, uint64_t
 
 /* To a transport that moves memory of GPUs, where slots lie there. */
 void mc_route_connect(mc_route_t *route, mc_peer_t *peer, mc_io_queue_t *finished);
-/* Appends a launch of a call with that digest, which the route holds until it has moved it. ERR_NO_MEMORY. */
-int mc_route_give(mc_route_t *route, mc_schedule_t *schedule, uint32_t lane, uint32_t digest);
+/* Of a lane of a launched program. ERR_NO_MEMORY. */
+int mc_route_launch(mc_route_t *route, mc_device_program_t *program, uint32_t lane,
+                    const mc_device_call_t *call, uint32_t digest, mc_route_launch_t **launch);
+void mc_route_launch_free(mc_route_launch_t *launch);
+/* Appends it; the route frees it when it has moved it. */
+void mc_route_give(mc_route_launch_t *launch);
 /* Marks what has finished; an error of the transport, with its sentence. */
 int mc_route_finish(mc_io_queue_t *finished);
 /* Moves what can move, without waiting; adds the number of events to *moved. */

@@ -9,8 +9,8 @@
 enum { TOGETHER = 16 };
 
 typedef struct {
-    const mc_stream_call_t *call;
-    char *const *buffer;
+    const mc_stream_launch_t *launch;
+    const mc_device_call_t *call; /* its */
     mc_cu_stream_t stream;
     mc_cu_memory_op_t op[TOGETHER]; /* not in the stream yet */
     uint32_t n;
@@ -49,10 +49,10 @@ static void write_word(queue_t *q, mc_cu_address_t at, uint32_t value)
 static void await_state(queue_t *q, mc_cu_address_t state, uint32_t bits)
 {
     add(q, MC_CU_MEMORY_WAIT, state, bits,
-        MC_CU_WAIT_AND | (q->call->flushes ? MC_CU_WAIT_FLUSH : 0));
+        MC_CU_WAIT_AND | (q->launch->flushes ? MC_CU_WAIT_FLUSH : 0));
 }
 
-#define PLACE(q, word) ((q)->call->place + offsetof(mc_stream_place_t, word))
+#define PLACE(q, word) ((q)->launch->place + offsetof(mc_stream_place_t, word))
 
 /* Until the state says FULL of this call. */
 static void await_call(queue_t *q, mc_cu_address_t state, uint32_t word)
@@ -92,21 +92,21 @@ static void copy(queue_t *q, side_t to, side_t from, uint32_t n, uint64_t bytes)
 }
 
 /* Blocks of a sum: a word for each thread is the least that they can share. */
-static uint32_t blocks_of(const mc_stream_call_t *call, uint64_t bytes)
+static uint32_t blocks_of(const mc_stream_launch_t *launch, uint64_t bytes)
 {
     const uint64_t share = (uint64_t)MC_DEVICE_THREADS * MC_DEVICE_WORD;
     const uint64_t most = (bytes + share - 1) / share;
-    return most < call->blocks ? (uint32_t)most : call->blocks;
+    return most < launch->blocks ? (uint32_t)most : launch->blocks;
 }
 
 static void launch(queue_t *q, mc_device_sum_t *sum)
 {
     void *parameter[] = {sum};
     if (!q->status)
-        q->status = mc_cuda_status(mc_cuda()->launch(q->call->sum, blocks_of(q->call, sum->bytes),
-                                                     1, 1, MC_DEVICE_THREADS, 1, 1, 0, q->stream,
-                                                     parameter, NULL),
-                                   "launch a kernel");
+        q->status = mc_cuda_status(
+            mc_cuda()->launch(q->launch->sum, blocks_of(q->launch, sum->bytes), 1, 1,
+                              MC_DEVICE_THREADS, 1, 1, 0, q->stream, parameter, NULL),
+            "launch a kernel");
 }
 
 /* to = a (+) b */
@@ -119,57 +119,52 @@ static void reduce(queue_t *q, side_t to, side_t a, side_t b, uint32_t n, uint64
 /* to = from / ranks, or from * scalar, as the body has it. */
 static void divide(queue_t *q, side_t to, side_t from, uint32_t n, uint64_t bytes)
 {
-    const mc_device_program_t *const p = q->call->program;
+    const mc_device_call_t *const call = q->call;
     launch(q, &(mc_device_sum_t){.to = to.at,
                                  .a = from.at,
                                  .to_stride = to.stride,
                                  .a_stride = from.stride,
                                  .bytes = bytes,
                                  .n = n,
-                                 .by = p->ranks,
-                                 .scalar = {p->scalar[0], p->scalar[1]}});
+                                 .by = call->ranks,
+                                 .scalar = {call->scalar[0], call->scalar[1]}});
 }
 
 /* Steps ----------------------------------------------------------------------------------------- */
 
-static uint64_t piece_at(const mc_stream_call_t *call, uint32_t pass)
+/* Programs have one block, whose slice is the whole chunk. A peer has the same part of a message. */
+static mc_device_piece_t piece_of(const queue_t *q, uint32_t pass, const mc_device_run_t *run)
 {
-    return (uint64_t)pass * call->piece;
+    return mc_device_piece(q->call->piece, 0, pass, run);
 }
 
-/* The bytes of a chunk that move in a pass. */
-static uint64_t piece_of(const mc_stream_call_t *call, uint32_t pass, const mc_device_run_t *run)
-{
-    const uint64_t at = piece_at(call, pass), left = at < run->bytes ? run->bytes - at : 0;
-    return left < call->piece ? left : call->piece;
-}
-
-/* A peer has the same part of a message. */
-static bool has_part(const mc_stream_call_t *call, const cursor_t *cursor)
+static bool has_part(const queue_t *q, const cursor_t *cursor)
 {
     bool has = false;
     for (uint32_t i = cursor->at; i < cursor->end; i++)
-        has = has || piece_of(call, cursor->pass, &call->program->run[i]) > 0;
+        has = has || piece_of(q, cursor->pass, &q->call->run[i]).bytes > 0;
     return has;
 }
 
 /* Where a direct message that this rank sends goes. */
-static char *peers_out(const mc_stream_call_t *call, const mc_device_run_t *run)
+static char *peers_out(const queue_t *q, const mc_device_run_t *run)
 {
-    return (char *)(uintptr_t)(call->lane[run->lane].window + call->window_at + run->to);
+    return (char *)(uintptr_t)(q->launch->lane[run->lane].window + q->call->window_at + run->to);
 }
 
 /* A run's piece; `message` is where its part of the slot begins. Returns the bytes of that part. */
 static uint64_t move(queue_t *q, uint32_t pass, const mc_device_run_t *run, char *message)
 {
-    const uint64_t at = piece_at(q->call, pass), bytes = piece_of(q->call, pass, run);
+    const mc_device_piece_t piece = piece_of(q, pass, run);
+    const uint64_t at = piece.at, bytes = piece.bytes;
+    char *const *const buffer = q->call->buffer;
     const side_t slot = {message, (int64_t)mc_device_padded(bytes)};
     const bool reads = run->from_buffer != MC_DEVICE_NONE,
                writes = run->to_buffer != MC_DEVICE_NONE, direct = run->flags & MC_DEVICE_DIRECT;
     const side_t from =
-        reads ? (side_t){q->buffer[run->from_buffer] + run->from + at, run->from_stride} : slot;
-    const side_t to = writes   ? (side_t){q->buffer[run->to_buffer] + run->to + at, run->to_stride}
-                      : direct ? (side_t){peers_out(q->call, run) + at, run->to_stride}
+        reads ? (side_t){buffer[run->from_buffer] + run->from + at, run->from_stride} : slot;
+    const side_t to = writes   ? (side_t){buffer[run->to_buffer] + run->to + at, run->to_stride}
+                      : direct ? (side_t){peers_out(q, run) + at, run->to_stride}
                                : slot;
     if (bytes == 0 || (direct && !reads)) /* it lies there */
         return 0;
@@ -205,26 +200,26 @@ static void await_begun(queue_t *q, mc_stream_lane_t *lane)
 /* Of all lanes: this launch begins. */
 static void begin(queue_t *q)
 {
-    const mc_stream_call_t *const call = q->call;
-    for (uint32_t i = 0; i < 2 * call->program->n_peers; i++) {
-        call->lane[i].next = 0;
-        call->lane[i].open = false;
-        if (i % 2 && call->lane[i].begun)
-            write_word(q, call->lane[i].begun, mc_stream_full(call->digest));
+    for (uint32_t i = 0; i < q->launch->n_lanes; i++) {
+        mc_stream_lane_t *const lane = &q->launch->lane[i];
+        lane->next = 0;
+        lane->open = false;
+        if (i % 2 && lane->begun)
+            write_word(q, lane->begun, mc_stream_full(q->call->digest));
     }
 }
 
 static void enqueue_step(queue_t *q, const cursor_t *cursor)
 {
-    const mc_stream_call_t *const call = q->call;
-    const mc_device_run_t *const first = &call->program->run[cursor->at];
+    const mc_device_call_t *const call = q->call;
+    const mc_device_run_t *const first = &call->run[cursor->at];
     const bool is_message = mc_device_is_message(first), sends = first->op == MC_DEVICE_SEND;
     mc_cu_address_t state = 0;
     char *message = NULL;
-    if (!has_part(call, cursor))
+    if (!has_part(q, cursor))
         return;
     if (is_message) {
-        mc_stream_lane_t *const lane = &call->lane[first->lane];
+        mc_stream_lane_t *const lane = &q->launch->lane[first->lane];
         const uint32_t slot = lane->next++ % MC_DEVICE_SLOTS;
         message = (char *)(uintptr_t)(lane->slots + (uint64_t)slot * call->slot_bytes);
         state = lane->states + slot * MC_STREAM_APART;
@@ -238,30 +233,29 @@ static void enqueue_step(queue_t *q, const cursor_t *cursor)
     }
     flush(q);
     for (uint32_t i = cursor->at; i < cursor->end; i++) {
-        const uint64_t part = move(q, cursor->pass, &call->program->run[i], message);
+        const uint64_t part = move(q, cursor->pass, &call->run[i], message);
         message = message ? message + part : message;
     }
     if (is_message)
         write_word(q, state, sends ? mc_stream_full(call->digest) : MC_STREAM_EMPTY);
 }
 
-int mc_stream_enqueue(const mc_stream_call_t *call, char *const buffer[MC_DEVICE_BUFFERS],
-                      mc_cu_stream_t stream)
+int mc_stream_enqueue(const mc_stream_launch_t *launch, mc_cu_stream_t stream)
 {
-    const mc_device_program_t *const p = call->program;
-    queue_t q = {.call = call, .buffer = buffer, .stream = stream};
+    const mc_device_call_t *const call = launch->call;
+    queue_t q = {.launch = launch, .call = call, .stream = stream};
     cursor_t cursor;
-    if (p->n_runs == 0)
+    if (call->n_runs == 0)
         return MESHCOLL_OK;
     begin(&q);
-    write_word(&q, PLACE(&q, number), call->operation);
+    write_word(&q, PLACE(&q, number), call->number);
     write_word(&q, PLACE(&q, whose), mc_stream_full(call->digest));
-    write_word(&q, PLACE(&q, program), call->number + 1);
+    write_word(&q, PLACE(&q, program), call->program + 1);
     for (cursor.pass = 0; cursor.pass < call->passes && !q.status; cursor.pass++) {
         write_word(&q, PLACE(&q, pass), cursor.pass);
         write_word(&q, PLACE(&q, moved), 1);
-        for (cursor.at = 0; cursor.at < p->n_runs && !q.status; cursor.at = cursor.end) {
-            cursor.end = mc_device_step_end(p->run, cursor.at);
+        for (cursor.at = 0; cursor.at < call->n_runs && !q.status; cursor.at = cursor.end) {
+            cursor.end = mc_device_step_end(call->run, cursor.at);
             enqueue_step(&q, &cursor);
         }
     }

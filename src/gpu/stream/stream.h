@@ -71,22 +71,18 @@ typedef struct {
 } mc_stream_place_t;
 
 typedef struct {
-    const mc_device_program_t *program;
-    uint32_t number;            /* of the program, for its place */
-    uint32_t operation, digest; /* the operation's number; of the call and that number */
-    uint32_t slot_bytes, piece, passes;
-    uint64_t window_at;     /* where OUT begins in registered memory, the same on all ranks */
-    uint32_t blocks;        /* that a sum's kernel has at most */
-    mc_cu_function_t sum;   /* of the program's body; NULL: it has no sums */
-    mc_stream_lane_t *lane; /* by lane of the program */
-    mc_cu_address_t place;  /* of the mc_stream_place_t, as the GPU sees it */
-    bool flushes;           /* can the GPU flush remote writes? */
-} mc_stream_call_t;
+    const mc_device_call_t *call; /* with runs in memory of the host */
+    mc_stream_lane_t *lane;       /* by lane of the program */
+    uint32_t n_lanes;
+    uint32_t blocks;       /* that a sum's kernel has at most */
+    mc_cu_function_t sum;  /* of the program's body; NULL: it has no sums */
+    mc_cu_address_t place; /* of the mc_stream_place_t, as the GPU sees it */
+    bool flushes;          /* can the GPU flush remote writes? */
+} mc_stream_launch_t;
 
-/* Enqueues a launch; `buffer` are those of the call. The context is current. Where it fails, some
- * operations may be in the stream. Waits where the driver's queue of the stream is full. */
-int mc_stream_enqueue(const mc_stream_call_t *call, char *const buffer[MC_DEVICE_BUFFERS],
-                      mc_cu_stream_t stream);
+/* Enqueues a launch. The context is current. Where it fails, some operations may be in the stream.
+ * Waits where the driver's queue of the stream is full. */
+int mc_stream_enqueue(const mc_stream_launch_t *launch, mc_cu_stream_t stream);
 
 /*
  * A thread that sees to it that no stream waits for ever: waits of streams look at nothing but

@@ -272,20 +272,16 @@ static mc_device_call_t make_call(grid_t *g, int r)
     rank->run = take_copy(p->run, p->n_runs * sizeof *p->run);
     rank->lane = make_lanes(g, r);
     rank->report = take(g->blocks * sizeof(mc_device_report_t), 0);
-    mc_device_call_t call = {
-        .run = pointer(rank->run),
-        .n_runs = p->n_runs,
-        .blocks = g->blocks,
-        .tracks = p->tracks,
-        .slot_bytes = g->slot_bytes,
-        .ranks = p->ranks,
-        .buffer = {pointer(rank->in), pointer(rank->out), pointer(rank->scratch)},
-        .lane = pointer(rank->lane),
-        .abort_word = pointer(g->word),
-        .limit = LIMIT_S * UINT64_C(1000000000),
-        .report = pointer(rank->report)};
-    need(mc_device_pieces(p, g->slot_bytes, false, &call.piece));
-    call.passes = mc_device_passes(p, call.piece);
+    mc_device_call_t call;
+    need(mc_device_call(p, g->slot_bytes, false, &call));
+    call.run = pointer(rank->run);
+    call.buffer[MC_DEVICE_IN] = pointer(rank->in);
+    call.buffer[MC_DEVICE_OUT] = pointer(rank->out);
+    call.buffer[MC_DEVICE_SCRATCH] = pointer(rank->scratch);
+    call.lane = pointer(rank->lane);
+    call.abort_word = pointer(g->word);
+    call.limit = LIMIT_S * UINT64_C(1000000000);
+    call.report = pointer(rank->report);
     return call;
 }
 
