@@ -66,6 +66,7 @@ int mc_group_refuse(meshcoll_t *h, uint32_t number, int status);
 void mc_group_drop(meshcoll_t *h);
 /* Its calls. */
 uint32_t mc_group_calls(const meshcoll_t *h);
+const mc_call_t *mc_group_call(const meshcoll_t *h, uint32_t i);
 void mc_group_free(meshcoll_t *h);
 
 /* Are calls of these arguments packed, if the group has others of their kind? */

@@ -11,6 +11,7 @@
 #include "runtime/call/call.h"
 
 #include "compose/planner/planner.h"
+#include "runtime/call/leads.h"
 #include "runtime/call/request.h"
 #include "runtime/progress/callback.h"
 #include "runtime/progress/failure.h"
@@ -20,23 +21,19 @@
 
 typedef struct {
     mc_call_t call;
-    uint32_t next; /* index of the next member packed with it; 0: none */
-    bool begun;
+    uint32_t next;               /* index of the next member packed with it; 0: none */
+    bool begun;                  /* with another one; or it has no elements, and nothing runs */
+    meshcoll_request_t *request; /* NULL: not begun, or with another one */
 } mc_member_t;
 
-/* A request of the group, and the first member that it runs. */
-typedef struct {
-    meshcoll_request_t *request;
-    uint32_t first;
-} mc_started_t;
-
+enum { WHY = 120 };
 typedef struct mc_group {
     mc_member_t *member;
     uint32_t n, capacity;
     bool open;
-    int failed; /* the first status of a refused call */
-    mc_started_t *started;
-    uint32_t n_started;
+    int failed; /* the first status of a refused call, and its text */
+    char why[WHY];
+    uint32_t n_refused;
     uint32_t number; /* of its comparison, where calls are compared */
 } mc_group_t;
 
@@ -50,10 +47,10 @@ static int open_group(meshcoll_t *h)
                        "not nest: end it first");
     if (!h->group && !(h->group = calloc(1, sizeof *h->group)))
         return mc_fail_memory("a group");
-    h->group->n = 0;
+    h->group->n = h->group->n_refused = 0;
     h->group->failed = MESHCOLL_OK;
-    if (h->hooks->group_opened)
-        h->group->number = h->hooks->group_opened(h);
+    if (h->hooks->compare_group)
+        h->group->number = mc_take_numbers(h, false, false).check;
     h->group->open = true;
     h->n_restricted++;
     return MESHCOLL_OK;
@@ -73,39 +70,22 @@ bool mc_group_is_open(const meshcoll_t *h)
     return h->group && h->group->open;
 }
 
-/* Grows both arrays together, so that the group's end allocates none. */
-static int reserve(mc_group_t *g)
-{
-    uint32_t capacity = g->capacity;
-    mc_member_t *const member = mc_grown(g->member, g->n, &capacity, sizeof *member);
-    if (!member)
-        return mc_fail_memory("the calls of a group");
-    g->member = member;
-    if (capacity == g->capacity)
-        return MESHCOLL_OK;
-    mc_started_t *const started = realloc(g->started, capacity * sizeof *started);
-    if (!started)
-        return mc_fail_memory("the calls of a group");
-    g->started = started;
-    g->capacity = capacity;
-    return MESHCOLL_OK;
-}
-
 int mc_group_add(meshcoll_t *h, const meshcoll_args_t *given)
 {
     mc_group_t *const g = h->group;
     mc_call_t call = {.waits = true};
+    mc_member_t *grown;
     int status = mc_failure_check(h);
     if (!status)
         status = mc_call_check(h, given, "a group", &call);
     call.number.check = 0; /* the group's end compares it */
-    if (!status && h->hooks->group_added)
-        status = h->hooks->group_added(h, &call);
-    if (!status && call.args.count > 0)
-        status = reserve(g);
-    if (!status && call.args.count > 0)
-        g->member[g->n++] = (mc_member_t){.call = call};
-    return status ? mc_group_refuse(h, call.number.own, status) : MESHCOLL_OK;
+    if (!status && !(grown = mc_grown(g->member, g->n, &g->capacity, sizeof *grown)))
+        status = mc_fail_memory("the calls of a group");
+    if (status)
+        return mc_group_refuse(h, call.number.own, status);
+    g->member = grown;
+    g->member[g->n++] = (mc_member_t){.call = call, .begun = call.args.count == 0};
+    return MESHCOLL_OK;
 }
 
 /* Other ranks start the group, and so its first call, which this rank then does not. */
@@ -113,13 +93,19 @@ int mc_group_refuse(meshcoll_t *h, uint32_t number, int status)
 {
     mc_group_t *const g = h->group;
     const bool is_first = !g->failed;
-    if (is_first)
+    uint32_t first = 0;
+    g->n_refused++;
+    if (is_first) {
+        mc_text_t why = mc_text(g->why, sizeof g->why);
+        mc_text_add(&why, "%s", meshcoll_last_error());
         g->failed = status;
-    if (h->hooks->group_refused)
-        h->hooks->group_refused(h);
-    if (!is_first || h->hooks->group_refused)
+    }
+    if (!is_first || h->hooks->compare_group)
         return status;
-    return mc_failure_refused(h, g->n > 0 ? g->member[0].call.number.own : number, false, status);
+    while (first < g->n && g->member[first].begun)
+        first++;
+    return mc_failure_refused(h, first < g->n ? g->member[first].call.number.own : number, false,
+                              status);
 }
 
 /* Others may wait in it: in the comparison of the group, or in its first call. */
@@ -130,7 +116,7 @@ void mc_group_drop(meshcoll_t *h)
         mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_destroy: the group was not ended");
     h->group->open = false;
     h->n_restricted--;
-    if (h->hooks->group_ends)
+    if (h->hooks->compare_group)
         (void)mc_failure_refused(h, g->number, false, status);
     else if (!g->failed && g->n > 0)
         (void)mc_group_refuse(h, 0, status);
@@ -141,12 +127,16 @@ uint32_t mc_group_calls(const meshcoll_t *h)
     return h->group->n;
 }
 
+const mc_call_t *mc_group_call(const meshcoll_t *h, uint32_t i)
+{
+    return &h->group->member[i].call;
+}
+
 void mc_group_free(meshcoll_t *h)
 {
     if (!h->group)
         return;
     free(h->group->member);
-    free(h->group->started);
     free(h->group);
 }
 
@@ -305,28 +295,25 @@ static void unpack(const meshcoll_t *h, uint32_t first, const meshcoll_request_t
 
 static int begin(meshcoll_t *h, uint32_t i)
 {
-    mc_group_t *const g = h->group;
-    mc_call_t call = g->member[i].call;
-    mc_started_t *const started = &g->started[g->n_started];
-    int status = g->member[i].next ? pack(h, i, &call) : MESHCOLL_OK;
-    if (!status)
-        status = mc_call_start(h, &call, &started->request);
-    started->first = i;
-    g->n_started += status == MESHCOLL_OK;
-    return status;
+    mc_member_t *const m = &h->group->member[i];
+    mc_call_t call = m->call;
+    const int status = m->next ? pack(h, i, &call) : MESHCOLL_OK;
+    return status ? status : mc_call_start(h, &call, &m->request);
 }
 
 /* After an error the rest is not awaited: it may never end. */
 static int finish(meshcoll_t *h, int status)
 {
     const mc_group_t *const g = h->group;
-    for (uint32_t i = 0; i < g->n_started; i++) {
-        const mc_started_t *const started = &g->started[i];
+    for (uint32_t i = 0; i < g->n; i++) {
+        meshcoll_request_t *const r = g->member[i].request;
+        if (!r)
+            continue;
         if (!status)
-            status = mc_request_await(started->request);
+            status = mc_request_await(r);
         if (!status)
-            unpack(h, started->first, started->request);
-        mc_request_drop(started->request);
+            unpack(h, i, r);
+        mc_request_drop(r);
     }
     return status;
 }
@@ -341,9 +328,10 @@ static int close_group(meshcoll_t *h)
                        "meshcoll_group_end: no group is open on this mesh");
     h->group->open = false;
     h->n_restricted--;
-    g->n_started = 0;
-    int status =
-        h->hooks->group_ends && !h->job->failure.status ? h->hooks->group_ends(h) : MESHCOLL_OK;
+    int status = MESHCOLL_OK;
+    if (h->hooks->compare_group && !h->job->failure.status)
+        status =
+            h->hooks->compare_group(h, g->number, g->n + g->n_refused, g->failed ? g->why : NULL);
     if (g->failed && g->failed == h->job->failure.status) /* the mesh had failed */
         return mc_failure_report(h->job);
     if (g->failed)

@@ -37,21 +37,7 @@ typedef enum { MC_DIFFER_REFUSED, MC_DIFFER_NUMBERS, MC_DIFFER_ELSE } mc_differ_
 /* Compares and waits; OK, or ERR_MISMATCH with the sentence. */
 int mc_check_wait(meshcoll_t *h, const mc_fingerprint_t *f, uint32_t number, mc_differ_t *differ);
 
-/* What the open group's calls ask for. */
-typedef struct mc_checks {
-    mc_fingerprint_t *call;
-    uint32_t n, capacity;
-    uint32_t number;          /* of the comparison */
-    uint32_t n_made;          /* calls, with those that were refused */
-    uint64_t hash;            /* of all */
-    bool is_refused;          /* one was, so that the group is */
-    mc_fingerprint_t refused; /* its first one */
-} mc_checks_t;
-
-/* In groups: their calls are compared at the end, before any starts. */
-uint32_t mc_check_group_opened(meshcoll_t *h);
-int mc_check_group_added(meshcoll_t *h, const mc_call_t *call);
-void mc_check_group_refused(meshcoll_t *h);
-int mc_check_group_ends(meshcoll_t *h);
+/* Of groups (hooks.h). */
+int mc_check_group(meshcoll_t *h, uint32_t number, uint32_t n_made, const char *why);
 
 #endif

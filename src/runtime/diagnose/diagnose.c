@@ -1,7 +1,8 @@
 #include "runtime/diagnose/diagnose.h"
 
-#include "runtime/diagnose/diagnosis.h"
+#include "runtime/diagnose/check.h"
 #include "runtime/diagnose/differ.h"
+#include "runtime/diagnose/explain.h"
 #include "runtime/diagnose/waits/limits.h"
 #include "runtime/diagnose/waits/publish.h"
 
@@ -38,8 +39,7 @@ void mc_diagnose_close_job(mc_job_t *job)
 
 #define CHECKS                                                                               \
     .compare = mc_check_call, .compare_now = mc_check_call_now, .refused = mc_check_refused, \
-    .group_opened = mc_check_group_opened, .group_added = mc_check_group_added,              \
-    .group_refused = mc_check_group_refused, .group_ends = mc_check_group_ends
+    .compare_group = mc_check_group
 #define EXPLAINS                                                                   \
     .made = mc_explain_made, .binds = mc_explain_binds, .bound = mc_explain_bound, \
     .ran = mc_explain_ran, .freed = mc_explain_freed, .on_gpu = mc_explain_on_gpu, \
@@ -57,37 +57,25 @@ static int read_check(const char *text, bool *is_on)
 
 int mc_diagnose_open(meshcoll_t *h, const mc_settings_t *settings)
 {
-    mc_explain_t *explain = NULL;
     bool is_checked = false;
     h->hooks = &mc_no_hooks;
     int status = read_check(settings->check, &is_checked);
     if (!status)
-        status = mc_explain_create(settings, &explain);
-    if (status || (!is_checked && !explain))
-        return status;
-    h->diagnosis = calloc(1, sizeof *h->diagnosis);
-    if (!h->diagnosis) {
-        mc_explain_destroy(explain);
-        return mc_fail_memory("what is kept of calls");
-    }
-    h->diagnosis->explain = explain;
-    h->hooks = !explain ? &checks : is_checked ? &both : &explains;
-    return MESHCOLL_OK;
+        status = mc_explain_create(settings, &h->explain);
+    if (!status && (is_checked || h->explain))
+        h->hooks = !h->explain ? &checks : is_checked ? &both : &explains;
+    return status;
 }
 
 void mc_diagnose_close(meshcoll_t *h)
 {
     h->hooks = &mc_no_hooks;
-    if (!h->diagnosis)
-        return;
-    mc_explain_destroy(h->diagnosis->explain);
-    free(h->diagnosis->checks.call);
-    free(h->diagnosis);
-    h->diagnosis = NULL;
+    mc_explain_destroy(h->explain);
+    h->explain = NULL;
 }
 
 void mc_diagnose_report(const meshcoll_t *h)
 {
-    if (h->diagnosis && h->diagnosis->explain)
+    if (h->explain)
         mc_explain_print(h);
 }

@@ -1,5 +1,5 @@
 /* Explain: its setting, and the samples of each run. */
-#include "runtime/diagnose/diagnosis.h"
+#include "runtime/diagnose/explain.h"
 
 #include "runtime/call/args.h"
 
@@ -95,7 +95,7 @@ void mc_explain_destroy(mc_explain_t *e)
 int mc_explain_links(const meshcoll_t *h, const char *links, const char *from)
 {
     char *text, *source;
-    mc_explain_t *const e = h->diagnosis ? h->diagnosis->explain : NULL;
+    mc_explain_t *const e = h->explain;
     if (!e)
         return MESHCOLL_OK;
     int status = copy(links, &text);
@@ -201,7 +201,7 @@ int mc_explain_bound(mc_run_t *r)
 {
     mc_watch_t *const watch = r->watch;
     const mc_record_t head = head_of_request(r, watch->forced);
-    return find_call(r->head.mesh->diagnosis->explain, &head, &watch->call);
+    return find_call(r->head.mesh->explain, &head, &watch->call);
 }
 
 int mc_explain_on_gpu(meshcoll_t *h, const meshcoll_args_t *args, const mc_strategy_t *strategy,
@@ -210,7 +210,7 @@ int mc_explain_on_gpu(meshcoll_t *h, const meshcoll_args_t *args, const mc_strat
     mc_record_t head = head_of(h, args, !args->counts && !args->counts_at_root, args->strategy);
     head.strategy = *strategy;
     head.gpu = *gpu;
-    return find_call(h->diagnosis->explain, &head, call);
+    return find_call(h->explain, &head, call);
 }
 
 int mc_explain_made(mc_run_t *r, const meshcoll_args_t *args)
@@ -309,7 +309,7 @@ void mc_explain_ran(mc_run_t *r)
     /* the timeline of a benchmark, where it records the request too */
     const mc_timeline_t *const timeline = r->executor.timeline;
     if (!call) {
-        r->head.mesh->diagnosis->explain->n_left_out++;
+        r->head.mesh->explain->n_left_out++;
         return;
     }
     double *const phases = add_run(call, timeline->ended - timeline->started);
@@ -319,7 +319,7 @@ void mc_explain_ran(mc_run_t *r)
 void mc_explain_took(const meshcoll_t *h, mc_record_t *call, double seconds)
 {
     if (!call)
-        h->diagnosis->explain->n_left_out++;
+        h->explain->n_left_out++;
     else if (seconds < 0)
         call->n_untimed++;
     else

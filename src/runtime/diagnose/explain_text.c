@@ -6,7 +6,7 @@
 #include "mesh/link/show.h"
 #include "runtime/call/adapt.h"
 #include "runtime/connect/connections.h"
-#include "runtime/diagnose/diagnosis.h"
+#include "runtime/diagnose/explain.h"
 #include "runtime/progress/threads.h"
 
 #include <ctype.h>
@@ -414,7 +414,7 @@ static int write_report(const meshcoll_t *h, char **text)
 {
     char *written = NULL;
     size_t bytes = 0;
-    report_t r = {.h = h, .e = h->diagnosis->explain, .out = open_memstream(&written, &bytes)};
+    report_t r = {.h = h, .e = h->explain, .out = open_memstream(&written, &bytes)};
     if (!r.out)
         return mc_fail_memory("a report");
     if (h->gpu)
@@ -441,7 +441,7 @@ int meshcoll_explain(const meshcoll_t *mesh, char **text)
 {
     if (!mesh || !text)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_explain: mesh or text is NULL");
-    if (!mesh->diagnosis || !mesh->diagnosis->explain)
+    if (!mesh->explain)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                        "meshcoll_explain: this mesh records nothing: set MESHCOLL_EXPLAIN=1, or "
                        "meshcoll_params_t.explain, before it is created");
@@ -468,12 +468,12 @@ void mc_explain_print(const meshcoll_t *h)
     if (meshcoll_rank(h) != 0)
         return;
     int status = write_report(h, &text);
-    if (!status && h->diagnosis->explain->path)
-        status = write_file(h->diagnosis->explain->path, text);
+    if (!status && h->explain->path)
+        status = write_file(h->explain->path, text);
     if (status)
         mc_log(MC_LOG_WARN, "the report of MESHCOLL_EXPLAIN could not be written: %s",
                meshcoll_last_error());
-    if (text && (status || !h->diagnosis->explain->path))
+    if (text && (status || !h->explain->path))
         fputs(text, stderr);
     free(text);
 }

@@ -77,11 +77,9 @@ mc_fingerprint_t mc_fingerprint_of(const meshcoll_t *h, const mc_call_t *call)
     return f;
 }
 
-mc_fingerprint_t mc_fingerprint_group(const meshcoll_t *h, uint32_t number, uint32_t n,
-                                      uint64_t hash)
+mc_fingerprint_t mc_fingerprint_group(const meshcoll_t *h, uint32_t number, uint64_t hash)
 {
     mc_fingerprint_t f = empty(h, MC_ASKS_GROUP, number);
-    f.count = n;
     f.strategy = hash;
     return f;
 }

@@ -34,9 +34,8 @@ _Static_assert(sizeof(mc_fingerprint_t) % sizeof(int64_t) == 0, "whole elements"
 
 /* `call` NULL: of an operation of the library's own. */
 mc_fingerprint_t mc_fingerprint_of(const meshcoll_t *h, const mc_call_t *call);
-/* Of a group of n calls; `hash` from mc_fingerprint_add, over its calls. */
-mc_fingerprint_t mc_fingerprint_group(const meshcoll_t *h, uint32_t number, uint32_t n,
-                                      uint64_t hash);
+/* Of a group; `hash` from mc_fingerprint_add, over its calls. */
+mc_fingerprint_t mc_fingerprint_group(const meshcoll_t *h, uint32_t number, uint64_t hash);
 uint64_t mc_fingerprint_add(uint64_t hash, const mc_fingerprint_t *f);
 /* Of a call that was refused with the thread's last error. */
 mc_fingerprint_t mc_fingerprint_refused(const meshcoll_t *h, uint32_t number);

@@ -113,8 +113,8 @@ struct meshcoll {
     mc_port_share_t share;
     uint64_t bytes_sent[MC_MAX_DIMS];
 
-    const mc_hooks_t *hooks;        /* never NULL */
-    struct mc_diagnosis *diagnosis; /* what they keep; NULL: they do nothing */
+    const mc_hooks_t *hooks;    /* never NULL */
+    struct mc_explain *explain; /* what they record of calls; NULL: nothing */
 
     mc_choice_t choice; /* what follows is used by each call, in few cache lines */
     mc_calls_t calls;

@@ -43,12 +43,9 @@ typedef struct {
     int (*compare_now)(meshcoll_t *h, const struct mc_call *call);
     /* A call was refused with `status` and the thread's last error: both are left. */
     int (*refused)(meshcoll_t *h, const struct mc_call *call, int status);
-    /* A group opens, and the number of its comparison is returned; a call is added, or refused; the group is compared
-     * before any of its calls starts. */
-    uint32_t (*group_opened)(meshcoll_t *h);
-    int (*group_added)(meshcoll_t *h, const struct mc_call *call);
-    void (*group_refused)(meshcoll_t *h);
-    int (*group_ends)(meshcoll_t *h);
+    /* Compares a group at its end, before any of its calls starts, by an operation with that number. So many calls were
+     * made in it; `why`: the first of those that were refused; NULL: none was. */
+    int (*compare_group)(meshcoll_t *h, uint32_t number, uint32_t n_made, const char *why);
 } mc_hooks_t;
 
 static const mc_hooks_t mc_no_hooks = {0};
