@@ -55,7 +55,7 @@ static int choose(meshcoll_t *h, mc_call_t *call)
         call->window = w->number + 1u;
         call->window_at = 2 * (uint64_t)((const char *)a->out - w->buffer) + in_place;
     }
-    return h->hooks->compare_now ? h->hooks->compare_now(h, call) : MESHCOLL_OK;
+    return h->hooks->compare ? h->hooks->compare(h, call, NULL) : MESHCOLL_OK;
 }
 
 /* Do all ranks find the same? Then the call is refused, and the mesh goes on. */
@@ -158,7 +158,7 @@ int mc_gpu_enqueue(meshcoll_t *h, const meshcoll_args_t *given, void *stream)
         return mc_call_refused(h, &call, status);
     if (a->count == 0) {
         count(h, &call, mc_digest_of(h, a, false));
-        return h->hooks->compare_now ? choose(h, &call) : MESHCOLL_OK;
+        return h->hooks->compare ? choose(h, &call) : MESHCOLL_OK;
     }
     status = prepare(h, &call, false, &program);
     if (status)

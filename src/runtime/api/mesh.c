@@ -62,7 +62,7 @@ int meshcoll_set_strategy(meshcoll_t *mesh, meshcoll_collective_t collective, co
     mc_lock(mesh);
     const int status = mc_choice_force(&mesh->choice, collective, strategy, &mesh->mesh);
     if (!status)
-        mc_cache_drop(mesh, collective);
+        mc_cache_drop(mesh, (int)collective);
     mc_unlock(mesh);
     return status;
 }

@@ -111,14 +111,8 @@ void mc_binding_free(mc_binding_t *b)
 /* Does the vector consist of one block per rank? */
 static bool has_blocks(const mc_plan_t *plan)
 {
-    switch (plan->collective) {
-    case MESHCOLL_BCAST:
-    case MESHCOLL_REDUCE:
-    case MESHCOLL_ALLREDUCE:
-        return false;
-    default:
-        return true;
-    }
+    return plan->collective != MESHCOLL_BCAST && plan->collective != MESHCOLL_REDUCE &&
+           plan->collective != MESHCOLL_ALLREDUCE;
 }
 
 static const mc_blocks_t *blocks_of(const mc_binding_t *b, mc_buffer_t buffer)

@@ -445,21 +445,12 @@ void mc_cache_unbind(meshcoll_t *h, const uint64_t *left)
             mc_cached_of(n)->kind = MC_KIND_ONCE;
 }
 
-static void clear(meshcoll_t *h, int collective)
+void mc_cache_drop(meshcoll_t *h, int collective)
 {
     for (mc_list_node_t *n = h->cache.requests.first, *next; n; n = next) {
+        const mc_run_t *const r = &mc_cached_of(n)->run;
         next = n->next;
-        if (collective < 0 || (int)mc_cached_of(n)->run.collective == collective)
+        if (collective < 0 || (int)r->choice.strategy.collective == collective)
             uncache(h, mc_cached_of(n));
     }
-}
-
-void mc_cache_clear(meshcoll_t *h)
-{
-    clear(h, -1);
-}
-
-void mc_cache_drop(meshcoll_t *h, meshcoll_collective_t collective)
-{
-    clear(h, (int)collective);
 }

@@ -144,10 +144,9 @@ static inline mc_workspace_t *mc_take_memory(meshcoll_t *h)
 /* NULL is allowed. */
 void mc_return_memory(meshcoll_t *h, mc_workspace_t *workspace);
 
-/* Drops the requests; those that serve calls when these are complete. Of one collective: what is forced for it has
- * changed. */
-void mc_cache_clear(meshcoll_t *h);
-void mc_cache_drop(meshcoll_t *h, meshcoll_collective_t collective);
+/* Drops the requests of a collective, for which something else is forced now; negative: of all. Those that serve calls go
+ * when these are complete. */
+void mc_cache_drop(meshcoll_t *h, int collective);
 /* Before a handle is freed. */
 void mc_cache_free_memory(meshcoll_t *h);
 

@@ -147,7 +147,6 @@ int mc_run_make(meshcoll_t *h, const mc_request_kind_t *kind, const mc_call_t *c
     mc_request_enlist(h, &r->head);
     mc_run_unbind(r);
     r->head.number = call->number.own;
-    r->collective = call->args.collective;
     r->root = call->args.root;
     r->by_comm = call->by_comm;
     const int status = mc_run_choose(r, &call->best);

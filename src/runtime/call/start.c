@@ -48,7 +48,7 @@ static int bind(meshcoll_t *h, mc_run_t *r, const mc_call_t *call)
 {
     int status = MESHCOLL_OK;
     if (h->hooks->compare) /* it bounds the lead, and calls that it ends count differently */
-        status = h->hooks->compare(r, call);
+        status = h->hooks->compare(h, call, r);
     else if (!call->is_persistent)
         mc_lead_call(h, mc_lead_bytes(h, &call->args), r);
     if (!status && !r->head.why)

@@ -171,13 +171,6 @@ static int begin(meshcoll_t *h, mc_run_t *of, const mc_fingerprint_t *f, uint32_
     return MESHCOLL_OK;
 }
 
-int mc_check_call(mc_run_t *r, const mc_call_t *call)
-{
-    const uint32_t number = call->number.check;
-    const mc_fingerprint_t f = mc_fingerprint_of(r->head.mesh, call);
-    return number ? begin(r->head.mesh, r, &f, number, NULL) : MESHCOLL_OK;
-}
-
 int mc_check_wait(meshcoll_t *h, const mc_fingerprint_t *f, uint32_t number, mc_differ_t *differ)
 {
     mc_check_t *c;
@@ -197,11 +190,13 @@ int mc_check_wait(meshcoll_t *h, const mc_fingerprint_t *f, uint32_t number, mc_
     return status;
 }
 
-int mc_check_call_now(meshcoll_t *h, const mc_call_t *call)
+int mc_check_call(meshcoll_t *h, const mc_call_t *call, mc_run_t *r)
 {
-    mc_differ_t differ;
     const mc_fingerprint_t f = mc_fingerprint_of(h, call);
-    return mc_check_wait(h, &f, call->number.check, &differ);
+    mc_differ_t differ;
+    if (!r)
+        return mc_check_wait(h, &f, call->number.check, &differ);
+    return call->number.check ? begin(h, r, &f, call->number.check, NULL) : MESHCOLL_OK;
 }
 
 /* Takes part in the comparison, and keeps the text of the error. */

@@ -15,8 +15,7 @@
 
 /* The hooks of a mesh whose calls are compared (hooks.h). Collective. If this fails otherwise than by ERR_MISMATCH, the
  * mesh has failed. */
-int mc_check_call(mc_run_t *r, const mc_call_t *call);
-int mc_check_call_now(meshcoll_t *h, const mc_call_t *call);
+int mc_check_call(meshcoll_t *h, const mc_call_t *call, mc_run_t *r);
 int mc_check_refused(meshcoll_t *h, const mc_call_t *call, int status);
 
 /* Prepares an allgather of the library's own, of `bytes` bytes of each rank, a multiple of 8; `name` stands in

@@ -143,7 +143,7 @@ static mc_record_t head_of(const meshcoll_t *h, const meshcoll_args_t *a, bool e
 
 static mc_record_t head_of_request(const mc_run_t *r, bool forced)
 {
-    const meshcoll_args_t args = {.collective = r->collective,
+    const meshcoll_args_t args = {.collective = r->choice.strategy.collective,
                                   .root = r->root,
                                   .in = r->operands.in,
                                   .count = r->operands.count,

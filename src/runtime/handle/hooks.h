@@ -37,10 +37,9 @@ typedef struct {
                   const mc_on_gpu_t *gpu, struct mc_record **record);
     void (*took)(const meshcoll_t *h, struct mc_record *record, double seconds);
 
-    /* Compares a call with those of the other ranks, by an operation with its number for that (0: not this one): the
-     * request is held until that has ended, or this rank waits for it. ERR_MISMATCH. */
-    int (*compare)(struct mc_run *r, const struct mc_call *call);
-    int (*compare_now)(meshcoll_t *h, const struct mc_call *call);
+    /* Compares a call with those of the other ranks, by an operation with its number for that (0: not this one). Its
+     * request `r` is held until that has ended; NULL: this rank waits for it. ERR_MISMATCH. */
+    int (*compare)(meshcoll_t *h, const struct mc_call *call, struct mc_run *r);
     /* A call was refused with `status` and the thread's last error: both are left. */
     int (*refused)(meshcoll_t *h, const struct mc_call *call, int status);
     /* Compares a group at its end, before any of its calls starts, by an operation with that number. So many calls were

@@ -6,7 +6,6 @@
 
 typedef struct mc_run {
     meshcoll_request_t head; /* first */
-    meshcoll_collective_t collective;
     int32_t root;
     mc_operands_t operands;
     mc_ranked_t choice;

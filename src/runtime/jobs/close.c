@@ -144,7 +144,7 @@ void mc_job_free(mc_job_t *job)
     uint32_t n = 0;
     for (meshcoll_t *h; (h = job->meshes);) {
         job->meshes = h->entry.next;
-        mc_cache_clear(h);
+        mc_cache_drop(h, -1);
         n += free_own(h);
     }
     if (job->gpu)
@@ -210,7 +210,7 @@ static void free_one(meshcoll_t *h)
     if (h->context.creation && h->leads.calls.refused.n == 0 && !h->context.kept)
         mc_context_return(h->job->family, h->context.number, h->context.creation);
     mc_talk_leave(h);
-    mc_cache_clear(h);
+    mc_cache_drop(h, -1);
     (void)free_own(h);
 }
 

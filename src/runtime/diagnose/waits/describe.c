@@ -222,7 +222,7 @@ static mc_wait_kind_t kind_of(const mc_run_t *r)
 
 static void set_asked(const mc_run_t *r, mc_wait_t *wait)
 {
-    const mc_move_t *const move = &mc_moves[r->collective];
+    const mc_move_t *const move = &mc_moves[r->choice.strategy.collective];
     wait->digest = r->executor.digest;
     if (move->reduces && r->executor.bound)
         wait->op = mc_wait_op(r->operands.op);
@@ -233,7 +233,7 @@ static void set_asked(const mc_run_t *r, mc_wait_t *wait)
 static void describe_run(const mc_run_t *r, mc_wait_t *wait)
 {
     wait->kind = kind_of(r);
-    wait->collective = (int32_t)r->collective;
+    wait->collective = (int32_t)r->choice.strategy.collective;
     wait->is_persistent = r->head.kind->waits != MC_WAIT_LEAD && r->head.number >= MC_TAG_CALLS;
     wait->number = r->head.number % MC_TAG_CALLS;
     set_asked(r, wait);
