@@ -90,34 +90,20 @@ int meshcoll_set_timeout(meshcoll_t *mesh, double seconds)
     return mc_leave(mesh, MESHCOLL_OK);
 }
 
-static int check_request(const meshcoll_request_t *r)
-{
-    if (!r)
-        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                       "meshcoll_set_request_timeout: the request is NULL; "
-                       "a call of a group has none");
-    if (!r->mesh)
-        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                       "meshcoll_set_request_timeout: the request's mesh is destroyed");
-    return MESHCOLL_OK;
-}
-
 int meshcoll_set_request_timeout(meshcoll_request_t *request, double seconds)
 {
+    static const char function[] = "meshcoll_set_request_timeout";
     int64_t ms = 0;
-    int status = check_request(request);
+    int status = mc_request_check(request, function);
     if (!status)
-        status = read_seconds("meshcoll_set_request_timeout", seconds, &ms);
+        status = read_seconds(function, seconds, &ms);
     if (status)
         return status;
     const meshcoll_t *const h = request->mesh;
     mc_lock(h);
-    if (request->persistent || request->taken)
+    status = mc_request_check_owned(request, function);
+    if (!status)
         request->watched.limit = ms > 0 ? ms : -1;
-    else
-        status = mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                         "meshcoll_set_request_timeout: this call is complete, and its request no "
-                         "longer the caller's");
     return mc_leave(h, status);
 }
 

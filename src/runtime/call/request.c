@@ -353,8 +353,17 @@ void mc_request_drop(meshcoll_request_t *r)
         r->kind->release(r);
 }
 
-/* A request that serves calls is its caller's only until the call is complete. */
-static int check_owned(const meshcoll_request_t *r, const char *function)
+int mc_request_check(const meshcoll_request_t *r, const char *function)
+{
+    if (!r)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "%s: the request is NULL; a call of a group has none", function);
+    return r->mesh
+               ? MESHCOLL_OK
+               : mc_fail(MESHCOLL_ERR_INVALID_ARG, "%s: the request's mesh is destroyed", function);
+}
+
+int mc_request_check_owned(const meshcoll_request_t *r, const char *function)
 {
     if (r->persistent || r->taken)
         return MESHCOLL_OK;
@@ -372,7 +381,7 @@ void meshcoll_free(meshcoll_request_t *request)
         mc_fail(MESHCOLL_ERR_INVALID_ARG,
                 "meshcoll_free: the request is still running; it is released when it is "
                 "complete, and its buffers must stay valid until then");
-    if (!check_owned(request, "meshcoll_free"))
+    if (!mc_request_check_owned(request, "meshcoll_free"))
         mc_request_drop(request);
     (void)mc_leave(h, MESHCOLL_OK);
 }
@@ -413,25 +422,14 @@ int mc_request_start(meshcoll_request_t *r)
     return MESHCOLL_OK;
 }
 
-static int check_callback(const meshcoll_request_t *r)
-{
-    if (!r)
-        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                       "meshcoll_set_callback: the request is NULL; a call of a group has none");
-    if (!r->mesh)
-        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                       "meshcoll_set_callback: the request's mesh is destroyed");
-    return MESHCOLL_OK;
-}
-
 int meshcoll_set_callback(meshcoll_request_t *request, meshcoll_callback_t callback, void *context)
 {
-    int status = check_callback(request);
+    int status = mc_request_check(request, "meshcoll_set_callback");
     if (status)
         return status;
     const meshcoll_t *const h = request->mesh;
     mc_lock(h);
-    status = check_owned(request, "meshcoll_set_callback");
+    status = mc_request_check_owned(request, "meshcoll_set_callback");
     if (!status) {
         request->callback.function = callback;
         request->callback.context = context;
@@ -486,7 +484,7 @@ int meshcoll_test(meshcoll_request_t *request)
         return MESHCOLL_OK;
     const meshcoll_t *const h = request->mesh;
     mc_lock(h);
-    int status = check_owned(request, "meshcoll_test");
+    int status = mc_request_check_owned(request, "meshcoll_test");
     if (mc_runs(request))
         mc_test_turn(request->mesh);
     if (!status)
@@ -500,7 +498,7 @@ int meshcoll_wait(meshcoll_request_t *request)
         return MESHCOLL_OK;
     const meshcoll_t *const h = request->mesh;
     mc_lock(h);
-    int status = check_owned(request, "meshcoll_wait");
+    int status = mc_request_check_owned(request, "meshcoll_wait");
     if (!status && mc_runs(request) && request->mesh->n_restricted > 0)
         status = mc_callback_check("meshcoll_wait");
     if (!status && request->running && request->kind->awaited)

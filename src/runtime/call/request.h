@@ -16,6 +16,10 @@ static inline bool mc_runs(meshcoll_request_t *r)
 {
     return r->running && !((!r->mesh || r->mesh->n_restricted > 0) && mc_callback_leave(r));
 }
+/* Of public calls: is there a request, of a mesh that is there? And is it its caller's? One that serves a call is so
+ * only until the call is complete. */
+int mc_request_check(const meshcoll_request_t *r, const char *function);
+int mc_request_check_owned(const meshcoll_request_t *r, const char *function);
 /* Waits until it has ended; returns its status. */
 int mc_request_await(meshcoll_request_t *r);
 /* Waits until it has ended, and returns its status to its owner, who loses it unless it is persistent. */
