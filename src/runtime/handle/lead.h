@@ -12,7 +12,7 @@
  * its own.
  *
  * Each barrier also tells whether all ranks made the same calls, by a hash of their digests (digest.h), and were
- * refused the same (refusals.h). A refusal ends the epoch, and runs of the next one wait for its barrier: so
+ * refused the same. A refusal ends the epoch, and runs of the next one wait for its barrier: so
  * nothing starts on a rank that was refused a call before all ranks have agreed that they were, too; and no
  * message of a refused call can meet a later one.
  */
@@ -21,9 +21,37 @@
 
 #include "base/base.h"
 #include "base/list.h"
-#include "runtime/handle/refusals.h"
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
+
+/* Which calls this rank was refused. Peers that made such a call may have sent messages for it that nobody takes: they
+ * must not meet a later call of the same tag. So ranks compare what they were refused, by the barrier of their lead,
+ * before a rank that was refused something starts anything more. A call is known by how many calls its rank had made
+ * with it. */
+typedef struct {
+    uint32_t first, last;
+} mc_refused_run_t;
+
+typedef struct {
+    uint64_t hash;    /* of all calls refused so far: equal on ranks that were refused the same */
+    uint64_t begun;   /* the hash that the latest barrier compares */
+    uint32_t before;  /* calls made when the latest barrier began */
+    uint32_t settled; /* up to this call all ranks were refused the same */
+    uint32_t n, capacity;
+    mc_refused_run_t *run; /* refused since */
+} mc_refusals_t;
+
+/* ERR_NO_MEMORY. */
+int mc_refusals_add(mc_refusals_t *refusals, uint32_t made);
+/* Was this call refused here, or have all ranks agreed on it? */
+bool mc_refusals_know(const mc_refusals_t *refusals, uint32_t made);
+/* A barrier begins, after so many calls: returns up to which call it settles. */
+uint32_t mc_refusals_begin(mc_refusals_t *refusals, uint32_t made);
+/* That barrier is complete, and all ranks were refused the same. */
+void mc_refusals_settle(mc_refusals_t *refusals, uint32_t made);
+void mc_refusals_free(mc_refusals_t *refusals);
 
 /* Three epochs are to take less than 64 MiB, also of messages that take twice their bytes as nobody expects
  * them yet; what a barrier every 8 MiB costs: docs/lab-notes/constants.md. LEAST: a message that nobody expects

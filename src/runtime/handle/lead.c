@@ -1,8 +1,4 @@
-#include "runtime/handle/refusals.h"
-
-#include "base/base.h"
-
-#include <stdlib.h>
+#include "runtime/handle/lead.h"
 
 /* Counts of calls wrap. */
 static bool is_after(uint32_t a, uint32_t b)
