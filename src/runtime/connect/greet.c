@@ -8,6 +8,7 @@
 #include "runtime/progress/threads.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 /* In the first round each end sends what its job has to say of the call for which it connects (hooks.h), and receives
@@ -46,8 +47,8 @@ struct mc_greeter {
     meshcoll_request_t request; /* first */
     mc_io_queue_t finished;
     greeting_t *first;
-    mc_port_t port[MC_MAX_DIMS]; /* of the flushes in flight */
-    uint32_t n_ports;
+    void *flush[MC_MAX_DIMS]; /* in flight, of the transports that are polled; NULL: none */
+    uint32_t n_flushes;
     uint32_t idle_polls; /* without an event, while other requests ran */
 };
 
@@ -137,27 +138,6 @@ static bool mark_flushed(struct mc_greeter *greeter, const mc_transport_t *t)
     return any;
 }
 
-/* Starts a flush of a transport if a greeting needs one. The last bytes of a SPOKEN greeting may
- * still be in the transport's buffer. If the next operation does not use that connection, nothing
- * else would send these bytes, and the peer would wait. */
-static int begin_flush(mc_job_t *job, mc_transport_t *t)
-{
-    struct mc_greeter *const greeter = job->connections.greeter;
-    mc_port_t *const port = &greeter->port[greeter->n_ports]; /* at most one per transport */
-    int status = MESHCOLL_OK;
-    if (!mark_flushed(greeter, t))
-        return MESHCOLL_OK;
-    *port = (mc_port_t){.transport = t};
-    if (t->ops->flush)
-        status = t->ops->flush(t, true, &port->flush);
-    if (status == MESHCOLL_IN_PROGRESS) {
-        greeter->n_ports++;
-        greeter->idle_polls = 0;
-        return MESHCOLL_OK;
-    }
-    return status ? status : complete(job, t);
-}
-
 /* Does another request send, flush, or wait for its greetings? A flush completes only after the sends of these
  * requests, and after its bytes have reached all peers of the transport, of which some may make no progress until
  * these requests are complete: waiting for the flush could deadlock. So it is dropped after a number of polls
@@ -172,72 +152,65 @@ static bool others_run(const mc_job_t *job)
     return false;
 }
 
-/* Polls the flushes. If no other request runs, a flush is never dropped. */
-static int poll_flushes(mc_job_t *job, uint32_t events)
+/* Polls the flush of a transport, or begins one if a greeting needs it: the last bytes of a SPOKEN greeting may still be
+ * in the transport's buffer, and if the next operation does not use that connection, nothing else would send them, and
+ * the peer would wait. */
+static int advance_flush(mc_job_t *job, int32_t i, bool given_up)
 {
     struct mc_greeter *const g = job->connections.greeter;
-    const uint32_t most = mc_wait_polls(job) + mc_wait_yields(job) + MC_FLUSH_SLEEPS;
-    if (g->n_ports > 0)
-        g->idle_polls = others_run(job) ? g->idle_polls + (events == 0) : 0;
-    for (uint32_t p = 0; p < g->n_ports;) {
-        mc_port_t *const port = &g->port[p];
-        mc_transport_t *const t = port->transport;
-        int status = t->ops->flushed(t, port->flush);
-        if (status == MESHCOLL_IN_PROGRESS && g->idle_polls <= most) {
-            p++;
-            continue;
-        }
-        if (status == MESHCOLL_IN_PROGRESS)
-            t->ops->drop_flush(t, port->flush);
-        *port = g->port[--g->n_ports];
-        if (status >= 0)
-            status = complete(job, t);
-        if (status)
-            return status;
-    }
-    return MESHCOLL_OK;
-}
-
-static bool is_flushing(const struct mc_greeter *g, const mc_transport_t *t)
-{
-    for (uint32_t p = 0; p < g->n_ports; p++)
-        if (g->port[p].transport == t)
-            return true;
-    return false;
-}
-
-static int begin_flushes(mc_job_t *job)
-{
+    mc_transport_t *const t = job->connections.polled[i];
     int status = MESHCOLL_OK;
-    for (int32_t i = 0; i < job->connections.n_polled && !status; i++)
-        if (!is_flushing(job->connections.greeter, job->connections.polled[i]))
-            status = begin_flush(job, job->connections.polled[i]);
-    return status;
+    if (g->flush[i]) {
+        status = t->ops->flushed(t, g->flush[i]);
+        if (status == MESHCOLL_IN_PROGRESS && !given_up)
+            return MESHCOLL_OK;
+        if (status == MESHCOLL_IN_PROGRESS)
+            t->ops->drop_flush(t, g->flush[i]);
+        g->flush[i] = NULL;
+        g->n_flushes--;
+    } else {
+        if (!mark_flushed(g, t))
+            return MESHCOLL_OK;
+        void *flush = NULL;
+        if (t->ops->flush)
+            status = t->ops->flush(t, true, &flush);
+        if (status == MESHCOLL_IN_PROGRESS) {
+            g->flush[i] = flush;
+            g->n_flushes++;
+            g->idle_polls = 0;
+            return MESHCOLL_OK;
+        }
+    }
+    return status < 0 ? status : complete(job, t);
 }
 
 /* Greeting --------------------------------------------------------------------------------------- */
 
+/* If no other request runs, a flush is never dropped. */
 static int advance(meshcoll_request_t *r, uint32_t events)
 {
     mc_job_t *const job = r->mesh->job;
+    struct mc_greeter *const g = job->connections.greeter;
+    const uint32_t most = mc_wait_polls(job) + mc_wait_yields(job) + MC_FLUSH_SLEEPS;
     int status = process_messages(job);
-    if (!status)
-        status = poll_flushes(job, events);
-    if (!status)
-        status = begin_flushes(job);
+    if (g->n_flushes > 0)
+        g->idle_polls = others_run(job) ? g->idle_polls + (events == 0) : 0;
+    for (int32_t i = 0; i < job->connections.n_polled && !status; i++)
+        status = advance_flush(job, i, g->idle_polls > most);
     if (status)
         return status;
-    return job->connections.greeter->first ? MESHCOLL_IN_PROGRESS : MESHCOLL_OK;
+    return g->first ? MESHCOLL_IN_PROGRESS : MESHCOLL_OK;
 }
 
 static void cancel(meshcoll_request_t *r, int status)
 {
-    struct mc_greeter *const g = r->mesh->job->connections.greeter;
+    const mc_connections_t *const c = &r->mesh->job->connections;
     (void)status;
-    while (g->n_ports > 0) {
-        const mc_port_t *const port = &g->port[--g->n_ports];
-        port->transport->ops->drop_flush(port->transport, port->flush);
-    }
+    for (int32_t i = 0; i < c->n_polled; i++)
+        if (c->greeter->flush[i])
+            c->polled[i]->ops->drop_flush(c->polled[i], c->greeter->flush[i]);
+    memset(c->greeter->flush, 0, sizeof c->greeter->flush);
+    c->greeter->n_flushes = 0;
 }
 
 static const mc_request_kind_t kind = {.advance = advance, .cancel = cancel};
