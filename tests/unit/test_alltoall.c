@@ -120,9 +120,12 @@ static void run_bound(const world_t *w, meshcoll_request_t *const *request, bool
     mc_case_rank_t buffers[RANKS];
     for (int r = 0; r < w->n; r++) {
         cr_assert_eq(mc_case_open(&c, r, w->n, &buffers[r]), 0);
-        const mc_operands_t operands = {
-            .in = buffers[r].in, .out = buffers[r].out, .count = c.count, .datatype = c.datatype};
-        cr_assert_eq(mc_run_bind(mc_run_of(request[r]), &operands), MESHCOLL_OK);
+        const meshcoll_args_t args = {.collective = c.collective,
+                                      .in = buffers[r].in,
+                                      .out = buffers[r].out,
+                                      .count = c.count,
+                                      .datatype = c.datatype};
+        cr_assert_eq(mc_run_bind(mc_run_of(request[r]), &args, NULL), MESHCOLL_OK);
     }
     for (int r = 0; r < w->n; r++)
         cr_assert_eq(meshcoll_start(request[r]), MESHCOLL_OK);

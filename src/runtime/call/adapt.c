@@ -445,7 +445,7 @@ static int let_go(meshcoll_t *h, deferred_t *d)
     mc_executor_await(&r->executor, &h->leads.calls.synced, d->needed, &h->leads.calls.waiting);
     status = mc_executor_start(&r->executor, r->head.number);
     if (status >= 0)
-        status = mc_cache_bind(r, &d->call.args, NULL);
+        status = mc_run_bind(r, &d->call.args, NULL);
     if (!status)
         mc_executor_wake(&r->executor);
     return status;

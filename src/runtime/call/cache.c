@@ -9,38 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Memory ---------------------------------------------------------------------------------------- */
-
-mc_workspace_t *mc_fresh_memory(void)
-{
-    mc_workspace_t *const fresh = calloc(1, sizeof *fresh);
-    if (!fresh)
-        mc_fail_memory("scratch");
-    return fresh;
-}
-
-void mc_return_memory(meshcoll_t *h, mc_workspace_t *workspace)
-{
-    if (!workspace)
-        return;
-    workspace->next = NULL;
-    if (h->memory.first)
-        h->memory.last->next = workspace;
-    else
-        h->memory.first = workspace;
-    h->memory.last = workspace;
-}
-
-void mc_cache_free_memory(meshcoll_t *h)
-{
-    while (h->memory.first) {
-        mc_workspace_t *const w = h->memory.first;
-        h->memory.first = w->next;
-        mc_workspace_free(w);
-        free(w);
-    }
-}
-
 /* It is complete. */
 void mc_cache_release(meshcoll_request_t *r)
 {
@@ -394,31 +362,11 @@ int mc_cache_prepare(meshcoll_t *h, mc_call_t *call, const mc_request_kind_t *ki
     r->head.kind = kind;
     r->task = task;
     r->head.released = task;
-    status = mc_cache_bind(r, a, NULL);
+    status = mc_run_bind(r, a, NULL);
     if (status)
         mc_request_drop(&r->head);
     else
         *run = r;
-    return status;
-}
-
-int mc_cache_bind(mc_run_t *r, const meshcoll_args_t *a, const mc_forwarded_t *forwarded)
-{
-    meshcoll_t *const h = r->head.mesh;
-    mc_operands_t operands = mc_operands_of(a);
-    operands.forwarded = forwarded;
-    if (!r->plan)
-        return MESHCOLL_OK;
-    int status = mc_args_own_counts(h, a, &operands);
-    if (!status && !r->workspace && !(r->workspace = mc_take_memory(h)))
-        status = MESHCOLL_ERR_NO_MEMORY;
-    if (status)
-        return status;
-    if (r->watch)
-        h->hooks->binds(r, a);
-    status = mc_run_bind(r, &operands);
-    if (!status && r->head.persistent)
-        mc_huge_pages(&r->executor);
     return status;
 }
 

@@ -114,9 +114,6 @@ int mc_cache_prepare(meshcoll_t *h, mc_call_t *call, const mc_request_kind_t *ki
 #define MC_CACHED_RUN .bytes = sizeof(mc_cached_t), MC_RUN, .release = mc_cache_release
 extern const mc_request_kind_t mc_call_kind;
 void mc_cache_release(meshcoll_request_t *r);
-/* Binds a request to a call's arguments, in its own workspace or in one of the mesh's; `forwarded` as in
- * mc_operands_t. */
-int mc_cache_bind(mc_run_t *run, const meshcoll_args_t *a, const mc_forwarded_t *forwarded);
 /* Lets a call of that kind, which c is bound to now, find it; `bytes` is what it counts (lead.h). */
 void mc_cache_note(mc_cached_t *c, const mc_call_t *call, uint64_t kind, int64_t bytes);
 /* No call that counts in `left` finds its request bound any more; NULL: no call at all. */
@@ -129,25 +126,7 @@ static inline void mc_cache_take(meshcoll_t *h, mc_cached_t *c, uint32_t number)
     c->used = ++h->cache.n_taken;
 }
 
-/* A workspace for the duration of a call; it grows on demand and is reused, first in, first out: a loop
- * that repeats the same calls gives each the workspace it had before, so that nothing is bound again.
- * NULL: out of memory. */
-mc_workspace_t *mc_fresh_memory(void);
-static inline mc_workspace_t *mc_take_memory(meshcoll_t *h)
-{
-    mc_workspace_t *const w = h->memory.first;
-    if (!w)
-        return mc_fresh_memory();
-    h->memory.first = w->next;
-    return w;
-}
-/* NULL is allowed. */
-void mc_return_memory(meshcoll_t *h, mc_workspace_t *workspace);
-
 /* Drops the requests of a collective, for which something else is forced now; negative: of all. Those that serve calls go
  * when these are complete. */
 void mc_cache_drop(meshcoll_t *h, int collective);
-/* Before a handle is freed. */
-void mc_cache_free_memory(meshcoll_t *h);
-
 #endif

@@ -119,7 +119,7 @@ static int take(mc_exchange_t *e)
         check_expected(x->head.mesh, &e->args, (const size_t *)(const void *)e->counts->base);
     if (status)
         return status;
-    return e->of ? mc_cache_bind(e->of, &e->args, &table)
+    return e->of ? mc_run_bind(e->of, &e->args, &table)
                  : copy_forwarded(&table, &x->binding, &e->forwarded);
 }
 
@@ -217,7 +217,7 @@ int mc_call_bind(mc_run_t *r, const mc_call_t *call)
 {
     mc_exchange_t *e;
     if (!call->args.in_counts || !r->plan || goes_straight(&call->best.strategy))
-        return mc_cache_bind(r, &call->args, NULL);
+        return mc_run_bind(r, &call->args, NULL);
     const int status = open_exchange(r->head.mesh, call, &e);
     if (status)
         return status;

@@ -1,6 +1,7 @@
 #include "runtime/call/request.h"
 
 #include "compose/planner/planner.h"
+#include "runtime/call/args.h"
 #include "runtime/connect/connections.h"
 #include "runtime/progress/busy.h"
 #include "runtime/progress/failure.h"
@@ -10,6 +11,38 @@
 
 #include <stdlib.h>
 #include <string.h>
+
+/* Workspaces ------------------------------------------------------------------------------------ */
+
+mc_workspace_t *mc_fresh_memory(void)
+{
+    mc_workspace_t *const fresh = calloc(1, sizeof *fresh);
+    if (!fresh)
+        mc_fail_memory("scratch");
+    return fresh;
+}
+
+void mc_return_memory(meshcoll_t *h, mc_workspace_t *workspace)
+{
+    if (!workspace)
+        return;
+    workspace->next = NULL;
+    if (h->memory.first)
+        h->memory.last->next = workspace;
+    else
+        h->memory.first = workspace;
+    h->memory.last = workspace;
+}
+
+void mc_free_memory(meshcoll_t *h)
+{
+    while (h->memory.first) {
+        mc_workspace_t *const w = h->memory.first;
+        h->memory.first = w->next;
+        mc_workspace_free(w);
+        free(w);
+    }
+}
 
 /* Making and binding ------------------------------------------------------------------------------ */
 
@@ -73,7 +106,7 @@ static size_t aligned(size_t bytes)
     return (bytes + 63) / 64 * 64;
 }
 
-int mc_run_bind(mc_run_t *r, const mc_operands_t *operands)
+static int bind_operands(mc_run_t *r, const mc_operands_t *operands)
 {
     if (same_operands(&r->operands, operands) && mc_run_stays(r))
         return MESHCOLL_OK;
@@ -94,20 +127,6 @@ int mc_run_bind(mc_run_t *r, const mc_operands_t *operands)
     return r->watch ? r->head.mesh->hooks->bound(r) : MESHCOLL_OK;
 }
 
-int mc_run_move(mc_run_t *r, const void *in, void *out)
-{
-    mc_operands_t operands = r->operands;
-    operands.in = in;
-    operands.out = out;
-    if (r->needs > 0 && r->needs > r->workspace->bytes)
-        return mc_run_bind(r, &operands);
-    mc_binding_move(&r->binding, in, out, r->needs > 0 ? r->workspace->base : r->binding.scratch);
-    if (r->needs > 0)
-        r->executor.staging = r->workspace->base + aligned(r->binding.scratch_bytes);
-    r->operands = operands;
-    return MESHCOLL_OK;
-}
-
 mc_operands_t mc_operands_of(const meshcoll_args_t *a)
 {
     const mc_placement_t from = mc_moves[a->collective].from;
@@ -124,6 +143,40 @@ mc_operands_t mc_operands_of(const meshcoll_args_t *a)
                                                            : a->displs,
                            .out_counts = a->counts,
                            .out_displs = each || from == MC_SHARD ? a->displs : NULL};
+}
+
+int mc_run_bind(mc_run_t *r, const meshcoll_args_t *args, const mc_forwarded_t *forwarded)
+{
+    meshcoll_t *const h = r->head.mesh;
+    mc_operands_t operands = mc_operands_of(args);
+    operands.forwarded = forwarded;
+    if (!r->plan)
+        return MESHCOLL_OK;
+    int status = mc_args_own_counts(h, args, &operands);
+    if (!status && !r->workspace && !(r->workspace = mc_take_memory(h)))
+        status = MESHCOLL_ERR_NO_MEMORY;
+    if (status)
+        return status;
+    if (r->watch)
+        h->hooks->binds(r, args);
+    status = bind_operands(r, &operands);
+    if (!status && r->head.persistent)
+        mc_huge_pages(&r->executor);
+    return status;
+}
+
+int mc_run_move(mc_run_t *r, const void *in, void *out)
+{
+    mc_operands_t operands = r->operands;
+    operands.in = in;
+    operands.out = out;
+    if (r->needs > 0 && r->needs > r->workspace->bytes)
+        return bind_operands(r, &operands);
+    mc_binding_move(&r->binding, in, out, r->needs > 0 ? r->workspace->base : r->binding.scratch);
+    if (r->needs > 0)
+        r->executor.staging = r->workspace->base + aligned(r->binding.scratch_bytes);
+    r->operands = operands;
+    return MESHCOLL_OK;
 }
 
 static int make_plan(mc_run_t *r)
@@ -280,12 +333,11 @@ static int make_maxima(meshcoll_t *h, const mc_request_kind_t *kind, mc_maxima_t
         status = mc_run_make(h, kind, &call, &r);
     if (status)
         return status;
-    mc_operands_t operands = mc_operands_of(&call.args);
-    operands.in = operands.out = ((mc_maxima_t *)r)->words;
+    call.args.in = call.args.out = ((mc_maxima_t *)r)->words;
     r->workspace = &r->own;
     status = mc_run_plan(r, &call);
     if (!status)
-        status = mc_run_bind(r, &operands);
+        status = mc_run_bind(r, &call.args, NULL);
     if (status)
         mc_run_destroy(&r->head);
     else

@@ -27,6 +27,26 @@ int mc_request_complete(meshcoll_request_t *r);
 /* Releases a request for its owner: at once, or when it has ended. */
 void mc_request_drop(meshcoll_request_t *r);
 
+/* Workspaces ------------------------------------------------------------------------------------ */
+
+/* A workspace for the duration of a call; it grows on demand and is reused, first in, first out: a loop
+ * that repeats the same calls gives each the workspace it had before, so that nothing is bound again.
+ * NULL: out of memory. */
+mc_workspace_t *mc_fresh_memory(void);
+static inline mc_workspace_t *mc_take_memory(meshcoll_t *h)
+{
+    mc_workspace_t *const w = h->memory.first;
+    if (!w)
+        return mc_fresh_memory();
+    h->memory.first = w->next;
+    return w;
+}
+/* NULL is allowed. */
+void mc_return_memory(meshcoll_t *h, mc_workspace_t *workspace);
+
+/* Before a handle is freed. */
+void mc_free_memory(meshcoll_t *h);
+
 /* Runs of plans --------------------------------------------------------------------------------- */
 
 mc_operands_t mc_operands_of(const meshcoll_args_t *a);
@@ -38,9 +58,9 @@ int mc_run_make(meshcoll_t *h, const mc_request_kind_t *kind, const mc_call_t *c
 int mc_run_choose(mc_run_t *r, const mc_ranked_t *choice);
 /* Plans and wires it for a call of at least one element. */
 int mc_run_plan(mc_run_t *r, const mc_call_t *call);
-/* Binds operands for its collective, root and strategy, in its present workspace; does nothing
- * where the last binding still holds. */
-int mc_run_bind(mc_run_t *r, const mc_operands_t *operands);
+/* Binds it to the arguments of a call, in its own workspace or in one of the mesh's; does nothing where the last binding
+ * still holds. `forwarded` as in mc_operands_t. */
+int mc_run_bind(mc_run_t *r, const meshcoll_args_t *args, const mc_forwarded_t *forwarded);
 /* Binds the same operands in other buffers, which overlap as the last ones do, in its present
  * workspace, which it has if it needs any. Not for a call with tables of counts or a scaled sum. */
 int mc_run_move(mc_run_t *r, const void *in, void *out);

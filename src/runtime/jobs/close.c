@@ -99,7 +99,7 @@ static uint32_t free_own(meshcoll_t *h)
     mc_diagnose_close(h);
     mc_links_free(&h->links);
     free(h->calls.own_counts);
-    mc_cache_free_memory(h);
+    mc_free_memory(h);
     keep_learned(h);
     mc_adapt_free(h);
     mc_group_free(h);
