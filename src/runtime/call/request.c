@@ -124,7 +124,7 @@ static int bind_operands(mc_run_t *r, const mc_operands_t *operands)
         return status;
     mc_executor_bind(&r->executor, r->workspace->base ? r->workspace->base + scratch : NULL);
     r->operands = *operands;
-    return r->watch ? r->head.mesh->hooks->bound(r) : MESHCOLL_OK;
+    return MESHCOLL_OK;
 }
 
 mc_operands_t mc_operands_of(const meshcoll_args_t *a)
@@ -157,9 +157,9 @@ int mc_run_bind(mc_run_t *r, const meshcoll_args_t *args, const mc_forwarded_t *
         status = MESHCOLL_ERR_NO_MEMORY;
     if (status)
         return status;
-    if (r->watch)
-        h->hooks->binds(r, args);
     status = bind_operands(r, &operands);
+    if (!status && r->watch)
+        status = h->hooks->bound(r, args);
     if (!status && r->head.persistent)
         mc_huge_pages(&r->executor);
     return status;
@@ -227,7 +227,7 @@ int mc_run_plan(mc_run_t *r, const mc_call_t *call)
         status = init_executor(r);
     h->calls.making = NULL;
     if (!status && h->hooks->made && !r->head.kind->is_internal)
-        status = h->hooks->made(r, &call->args);
+        status = h->hooks->made(r);
     if (status)
         drop_plan(r);
     return status;

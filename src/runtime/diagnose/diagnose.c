@@ -39,10 +39,9 @@ void mc_diagnose_close_job(mc_job_t *job)
 
 #define CHECKS \
     .compare = mc_check_call, .refused = mc_check_refused, .compare_group = mc_check_group
-#define EXPLAINS                                                                   \
-    .made = mc_explain_made, .binds = mc_explain_binds, .bound = mc_explain_bound, \
-    .ran = mc_explain_ran, .freed = mc_explain_freed, .on_gpu = mc_explain_on_gpu, \
-    .took = mc_explain_took
+#define EXPLAINS                                                               \
+    .made = mc_explain_made, .bound = mc_explain_bound, .ran = mc_explain_ran, \
+    .freed = mc_explain_freed, .on_gpu = mc_explain_on_gpu, .took = mc_explain_took
 
 static const mc_hooks_t checks = {CHECKS}, explains = {EXPLAINS}, both = {CHECKS, EXPLAINS};
 

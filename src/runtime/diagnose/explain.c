@@ -115,43 +115,33 @@ int mc_explain_links(const meshcoll_t *h, const char *links, const char *from)
 
 /* Calls ------------------------------------------------------------------------------------------ */
 
-static mc_chooser_t chooser_of(const meshcoll_t *h, const meshcoll_args_t *a, bool forced)
+static mc_chooser_t chooser_of(const meshcoll_t *h, const meshcoll_args_t *a)
 {
     if (a->in == &h->calls.arrived)
         return MC_BY_BARRIER;
-    if (forced)
+    if (a->strategy)
         return MC_BY_CALL;
     if (!h->choice.is_forced[a->collective])
         return MC_BY_PLANNER;
     return h->choice.by_environment[a->collective] ? MC_BY_ENVIRONMENT : MC_BY_MESH;
 }
 
-/* `a` has its root as a mesh rank; `equal`: blocks of it, if there are any, are of one size. */
-static mc_record_t head_of(const meshcoll_t *h, const meshcoll_args_t *a, bool equal, bool forced)
+/* Of checked arguments. */
+static mc_record_t head_of(const meshcoll_t *h, const meshcoll_args_t *a,
+                           const mc_strategy_t *strategy)
 {
     const mc_move_t *const move = &mc_moves[a->collective];
     const mc_numbering_t *const aligned = mc_args_aligned(h, a);
     /* with blocks of unequal sizes, count covers all blocks */
-    const uint64_t blocks = mc_move_has_blocks(move) && equal ? (uint64_t)h->mesh.size : 1;
+    const bool equal = mc_move_has_blocks(move) && !a->counts && !a->counts_at_root;
     return (mc_record_t){.collective = a->collective,
                          .root = a->root,
-                         .bytes = a->count * meshcoll_datatype_size(a->datatype) * blocks,
-                         .chooser = chooser_of(h, a, forced),
+                         .bytes = a->count * meshcoll_datatype_size(a->datatype) *
+                                  (equal ? (uint64_t)h->mesh.size : 1),
+                         .strategy = *strategy,
+                         .chooser = chooser_of(h, a),
                          .in_order = move->reduces && !aligned && !mc_op_commutes(a->op),
                          .aligned = aligned};
-}
-
-static mc_record_t head_of_request(const mc_run_t *r, bool forced)
-{
-    const meshcoll_args_t args = {.collective = r->choice.strategy.collective,
-                                  .root = r->root,
-                                  .in = r->operands.in,
-                                  .count = r->operands.count,
-                                  .datatype = r->operands.datatype,
-                                  .op = r->operands.op};
-    mc_record_t head = head_of(r->head.mesh, &args, !r->operands.out_counts, forced);
-    head.strategy = r->choice.strategy;
-    return head;
 }
 
 static bool same_gpu(const mc_on_gpu_t *a, const mc_on_gpu_t *b)
@@ -197,23 +187,21 @@ static int find_call(mc_explain_t *e, const mc_record_t *head, mc_record_t **cal
     return e->n_calls < MC_EXPLAINED_CALLS ? add_call(e, head, call) : MESHCOLL_OK;
 }
 
-int mc_explain_bound(mc_run_t *r)
+int mc_explain_bound(mc_run_t *r, const meshcoll_args_t *args)
 {
-    mc_watch_t *const watch = r->watch;
-    const mc_record_t head = head_of_request(r, watch->forced);
-    return find_call(r->head.mesh->explain, &head, &watch->call);
+    const mc_record_t head = head_of(r->head.mesh, args, &r->choice.strategy);
+    return find_call(r->head.mesh->explain, &head, &((mc_watch_t *)r->watch)->call);
 }
 
 int mc_explain_on_gpu(meshcoll_t *h, const meshcoll_args_t *args, const mc_strategy_t *strategy,
                       const mc_on_gpu_t *gpu, mc_record_t **call)
 {
-    mc_record_t head = head_of(h, args, !args->counts && !args->counts_at_root, args->strategy);
-    head.strategy = *strategy;
+    mc_record_t head = head_of(h, args, strategy);
     head.gpu = *gpu;
     return find_call(h->explain, &head, call);
 }
 
-int mc_explain_made(mc_run_t *r, const meshcoll_args_t *args)
+int mc_explain_made(mc_run_t *r)
 {
     mc_watch_t *const watch = calloc(1, sizeof *watch);
     if (!watch)
@@ -223,19 +211,9 @@ int mc_explain_made(mc_run_t *r, const meshcoll_args_t *args)
         free(watch);
         return status;
     }
-    watch->forced = args->strategy;
     r->watch = watch;
     r->executor.timeline = &watch->timeline;
     return MESHCOLL_OK;
-}
-
-void mc_explain_binds(mc_run_t *r, const meshcoll_args_t *args)
-{
-    mc_watch_t *const watch = r->watch;
-    if (watch->forced == (args->strategy != NULL))
-        return;
-    watch->forced = args->strategy;
-    mc_run_unbind(r); /* a different call */
 }
 
 void mc_explain_freed(mc_run_t *r)

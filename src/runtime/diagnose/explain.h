@@ -50,7 +50,6 @@ typedef struct mc_explain {
 typedef struct mc_watch {
     mc_timeline_t timeline;
     mc_record_t *call; /* NULL: there are too many calls */
-    bool forced;       /* its arguments force a strategy */
 } mc_watch_t;
 
 /* Reads the setting. *explain stays unset where MESHCOLL_EXPLAIN is not given or says off;
@@ -61,9 +60,8 @@ void mc_explain_destroy(mc_explain_t *explain);
 int mc_explain_links(const meshcoll_t *h, const char *links, const char *from);
 
 /* The hooks of a mesh that records (hooks.h). */
-int mc_explain_made(mc_run_t *r, const meshcoll_args_t *args);
-void mc_explain_binds(mc_run_t *r, const meshcoll_args_t *args);
-int mc_explain_bound(mc_run_t *r);
+int mc_explain_made(mc_run_t *r);
+int mc_explain_bound(mc_run_t *r, const meshcoll_args_t *args);
 void mc_explain_ran(mc_run_t *r);
 void mc_explain_freed(mc_run_t *r);
 int mc_explain_on_gpu(meshcoll_t *h, const meshcoll_args_t *args, const mc_strategy_t *strategy,

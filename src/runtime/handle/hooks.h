@@ -23,11 +23,10 @@ typedef struct {
 
 /* Of a mesh. The caller holds its lock. NULL: nothing is to be done. */
 typedef struct {
-    /* Of plans. `made` may leave something in r->watch; then each binding for a call is preceded by `binds` and
-     * followed by `bound`, and each successful run by `ran`. `freed`: the request or the mesh goes. */
-    int (*made)(struct mc_run *r, const meshcoll_args_t *args);
-    void (*binds)(struct mc_run *r, const meshcoll_args_t *args);
-    int (*bound)(struct mc_run *r);
+    /* Of plans. `made` may leave something in r->watch; then each binding for a call is followed by `bound`, and each
+     * successful run by `ran`. `freed`: the request or the mesh goes. */
+    int (*made)(struct mc_run *r);
+    int (*bound)(struct mc_run *r, const meshcoll_args_t *args);
     void (*ran)(struct mc_run *r);
     void (*freed)(struct mc_run *r);
 
