@@ -3,60 +3,9 @@
 #include "runtime/call/args.h"
 #include "runtime/call/call.h"
 
-static meshcoll_args_t args_of(meshcoll_collective_t collective, const void *in, void *out,
-                               size_t count, meshcoll_datatype_t datatype)
+static const size_t *table(const size_t *counts)
 {
-    return (meshcoll_args_t){.size = sizeof(meshcoll_args_t),
-                             .collective = collective,
-                             .in = in,
-                             .out = out,
-                             .count = count,
-                             .datatype = datatype};
-}
-
-static meshcoll_args_t rooted(meshcoll_collective_t collective, const void *in, void *out,
-                              size_t count, meshcoll_datatype_t datatype, int root)
-{
-    meshcoll_args_t a = args_of(collective, in, out, count, datatype);
-    a.root = root;
-    return a;
-}
-
-static meshcoll_args_t reducing(meshcoll_collective_t collective, const void *in, void *out,
-                                size_t count, meshcoll_datatype_t datatype, meshcoll_op_t op,
-                                int root)
-{
-    meshcoll_args_t a = rooted(collective, in, out, count, datatype, root);
-    a.op = op;
-    return a;
-}
-
-/* With blocks of unequal sizes. */
-static meshcoll_args_t blocks(meshcoll_args_t a, const size_t *counts, const size_t *displs)
-{
-    a.counts = counts ? counts : mc_no_counts;
-    a.displs = displs;
-    return a;
-}
-
-/* Of a rooted call whose counts only the root has. */
-static meshcoll_args_t root_blocks(meshcoll_args_t a, const size_t *counts, const size_t *displs)
-{
-    a.counts_at_root = 1;
-    a.counts = counts;
-    a.displs = displs;
-    return a;
-}
-
-static meshcoll_args_t exchange(const void *in, const size_t *in_counts, const size_t *in_displs,
-                                void *out, const size_t *out_counts, const size_t *out_displs,
-                                meshcoll_datatype_t datatype)
-{
-    meshcoll_args_t a =
-        blocks(args_of(MESHCOLL_ALLTOALL, in, out, 0, datatype), out_counts, out_displs);
-    a.in_counts = in_counts ? in_counts : mc_no_counts;
-    a.in_displs = in_displs;
-    return a;
+    return counts ? counts : mc_no_counts;
 }
 
 static size_t own_count(const meshcoll_t *mesh, const size_t *counts)
@@ -64,6 +13,13 @@ static size_t own_count(const meshcoll_t *mesh, const size_t *counts)
     return mesh && counts ? counts[meshcoll_rank(mesh)] : 0;
 }
 
+/* Of a function with these parameters. */
+#define ARGS(which, ...)                                                                       \
+    (meshcoll_args_t)                                                                          \
+    {                                                                                          \
+        .size = sizeof(meshcoll_args_t), .collective = MESHCOLL_##which, .in = in, .out = out, \
+        .datatype = datatype, __VA_ARGS__                                                      \
+    }
 #define LIST(...) __VA_ARGS__
 #define FORMS(name, parameters, arguments)                                                      \
     int meshcoll_##name(meshcoll_t *mesh, LIST parameters)                                      \
@@ -83,68 +39,70 @@ static size_t own_count(const meshcoll_t *mesh, const size_t *counts)
     }
 
 FORMS(bcast, (const void *in, void *out, size_t count, meshcoll_datatype_t datatype, int root),
-      rooted(MESHCOLL_BCAST, in, out, count, datatype, root))
+      ARGS(BCAST, .count = count, .root = root))
 
 FORMS(reduce,
       (const void *in, void *out, size_t count, meshcoll_datatype_t datatype, meshcoll_op_t op,
        int root),
-      reducing(MESHCOLL_REDUCE, in, out, count, datatype, op, root))
+      ARGS(REDUCE, .count = count, .op = op, .root = root))
 
 FORMS(scatter, (const void *in, void *out, size_t count, meshcoll_datatype_t datatype, int root),
-      rooted(MESHCOLL_SCATTER, in, out, count, datatype, root))
+      ARGS(SCATTER, .count = count, .root = root))
 
 FORMS(gather, (const void *in, void *out, size_t count, meshcoll_datatype_t datatype, int root),
-      rooted(MESHCOLL_GATHER, in, out, count, datatype, root))
+      ARGS(GATHER, .count = count, .root = root))
 
 FORMS(allgather, (const void *in, void *out, size_t count, meshcoll_datatype_t datatype),
-      args_of(MESHCOLL_ALLGATHER, in, out, count, datatype))
+      ARGS(ALLGATHER, .count = count))
 
 FORMS(reduce_scatter,
       (const void *in, void *out, size_t count, meshcoll_datatype_t datatype, meshcoll_op_t op),
-      reducing(MESHCOLL_REDUCE_SCATTER, in, out, count, datatype, op, 0))
+      ARGS(REDUCE_SCATTER, .count = count, .op = op))
 
 FORMS(allreduce,
       (const void *in, void *out, size_t count, meshcoll_datatype_t datatype, meshcoll_op_t op),
-      reducing(MESHCOLL_ALLREDUCE, in, out, count, datatype, op, 0))
+      ARGS(ALLREDUCE, .count = count, .op = op))
 
 FORMS(alltoall, (const void *in, void *out, size_t count, meshcoll_datatype_t datatype),
-      args_of(MESHCOLL_ALLTOALL, in, out, count, datatype))
+      ARGS(ALLTOALL, .count = count))
 
 FORMS(scatterv,
       (const void *in, const size_t *counts, const size_t *displs, void *out, size_t count,
        meshcoll_datatype_t datatype, int root),
-      blocks(rooted(MESHCOLL_SCATTER, in, out, count, datatype, root), counts, displs))
+      ARGS(SCATTER, .count = count, .root = root, .counts = table(counts), .displs = displs))
 
 FORMS(gatherv,
       (const void *in, size_t count, void *out, const size_t *counts, const size_t *displs,
        meshcoll_datatype_t datatype, int root),
-      blocks(rooted(MESHCOLL_GATHER, in, out, count, datatype, root), counts, displs))
+      ARGS(GATHER, .count = count, .root = root, .counts = table(counts), .displs = displs))
 
 FORMS(scatterv_at_root,
       (const void *in, const size_t *counts, const size_t *displs, void *out, size_t count,
        meshcoll_datatype_t datatype, int root),
-      root_blocks(rooted(MESHCOLL_SCATTER, in, out, count, datatype, root), counts, displs))
+      ARGS(SCATTER, .count = count, .root = root, .counts_at_root = 1, .counts = counts,
+           .displs = displs))
 
 FORMS(gatherv_at_root,
       (const void *in, size_t count, void *out, const size_t *counts, const size_t *displs,
        meshcoll_datatype_t datatype, int root),
-      root_blocks(rooted(MESHCOLL_GATHER, in, out, count, datatype, root), counts, displs))
+      ARGS(GATHER, .count = count, .root = root, .counts_at_root = 1, .counts = counts,
+           .displs = displs))
 
 FORMS(allgatherv,
       (const void *in, size_t count, void *out, const size_t *counts, const size_t *displs,
        meshcoll_datatype_t datatype),
-      blocks(args_of(MESHCOLL_ALLGATHER, in, out, count, datatype), counts, displs))
+      ARGS(ALLGATHER, .count = count, .counts = table(counts), .displs = displs))
 
 FORMS(reduce_scatterv,
       (const void *in, void *out, const size_t *counts, meshcoll_datatype_t datatype,
        meshcoll_op_t op),
-      blocks(reducing(MESHCOLL_REDUCE_SCATTER, in, out, own_count(mesh, counts), datatype, op, 0),
-             counts, NULL))
+      ARGS(REDUCE_SCATTER, .count = own_count(mesh, counts), .op = op, .counts = table(counts)))
 
 FORMS(alltoallv,
       (const void *in, const size_t *in_counts, const size_t *in_displs, void *out,
        const size_t *out_counts, const size_t *out_displs, meshcoll_datatype_t datatype),
-      exchange(in, in_counts, in_displs, out, out_counts, out_displs, datatype))
+      ARGS(ALLTOALL, .in_counts = table(in_counts), .in_displs = in_displs,
+           .counts = table(out_counts), .displs = out_displs))
 
 int meshcoll_begin(meshcoll_t *mesh, const meshcoll_args_t *args, meshcoll_request_t **request)
 {
