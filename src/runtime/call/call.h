@@ -64,9 +64,9 @@ int mc_group_add(meshcoll_t *h, const meshcoll_args_t *given);
 int mc_group_refuse(meshcoll_t *h, uint32_t number, int status);
 /* The mesh is destroyed while the group is open: its calls are not made. */
 void mc_group_drop(meshcoll_t *h);
-/* Its calls. */
-uint32_t mc_group_calls(const meshcoll_t *h);
+/* Its calls; NULL behind the last. And how many of them are to run at its end. */
 const mc_call_t *mc_group_call(const meshcoll_t *h, uint32_t i);
+uint32_t mc_group_waiting(const meshcoll_t *h);
 void mc_group_free(meshcoll_t *h);
 
 /* Are calls of these arguments packed, if the group has others of their kind? */

@@ -122,14 +122,17 @@ void mc_group_drop(meshcoll_t *h)
         (void)mc_group_refuse(h, 0, status);
 }
 
-uint32_t mc_group_calls(const meshcoll_t *h)
+uint32_t mc_group_waiting(const meshcoll_t *h)
 {
-    return h->group->n;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < h->group->n; i++)
+        n += !h->group->member[i].begun;
+    return n;
 }
 
 const mc_call_t *mc_group_call(const meshcoll_t *h, uint32_t i)
 {
-    return &h->group->member[i].call;
+    return i < h->group->n ? &h->group->member[i].call : NULL;
 }
 
 void mc_group_free(meshcoll_t *h)

@@ -7,8 +7,9 @@ static int compare_calls(meshcoll_t *h)
 {
     mc_differ_t differ;
     int status = MESHCOLL_OK;
-    for (uint32_t i = 0; i < mc_group_calls(h) && !status; i++) {
-        const mc_fingerprint_t f = mc_fingerprint_of(h, mc_group_call(h, i));
+    const mc_call_t *call;
+    for (uint32_t i = 0; !status && (call = mc_group_call(h, i)); i++) {
+        const mc_fingerprint_t f = mc_fingerprint_of(h, call);
         status = mc_check_wait(h, &f, mc_next_call(h), &differ);
     }
     return status;
@@ -17,8 +18,9 @@ static int compare_calls(meshcoll_t *h)
 static mc_fingerprint_t fingerprint(const meshcoll_t *h, uint32_t number)
 {
     uint64_t hash = 0;
-    for (uint32_t i = 0; i < mc_group_calls(h); i++) {
-        const mc_fingerprint_t f = mc_fingerprint_of(h, mc_group_call(h, i));
+    const mc_call_t *call;
+    for (uint32_t i = 0; (call = mc_group_call(h, i)); i++) {
+        const mc_fingerprint_t f = mc_fingerprint_of(h, call);
         hash = mc_fingerprint_add(hash, &f);
     }
     return mc_fingerprint_group(h, number, hash);

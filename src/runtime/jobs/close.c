@@ -174,7 +174,7 @@ static void forget_group(const meshcoll_t *h, bool dropped)
     if (dropped)
         mc_fail(MESHCOLL_ERR_INVALID_ARG,
                 "meshcoll_destroy: a group was open; its %u calls were not made",
-                mc_group_calls(h));
+                mc_group_waiting(h));
 }
 
 /* One of several meshes -------------------------------------------------------------------------- */
