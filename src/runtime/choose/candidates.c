@@ -22,32 +22,25 @@ typedef struct {
     double limit;   /* seconds */
 } search_t;
 
-static bool same_path(const mc_strategy_t *s, const mc_strategy_t *t)
+/* Have they the same path of placements along the same dimensions; and, if so asked, the same algorithms? */
+static bool same(const mc_strategy_t *s, const mc_strategy_t *t, bool algorithms)
 {
     bool same = s->n_phases == t->n_phases && s->second == t->second;
     for (int32_t i = 0; i < s->n_phases && same; i++) {
         const mc_phase_t *const p = &s->phase[i], *const q = &t->phase[i];
         same = p->dims.first == q->dims.first && p->dims.count == q->dims.count &&
-               mc_algorithms[p->algorithm].collective == mc_algorithms[q->algorithm].collective;
+               mc_algorithms[p->algorithm].collective == mc_algorithms[q->algorithm].collective &&
+               (!algorithms || p->algorithm == q->algorithm);
     }
     return same;
 }
 
-static bool same_phases(const mc_strategy_t *s, const mc_strategy_t *t)
-{
-    bool same = same_path(s, t);
-    for (int32_t i = 0; i < s->n_phases && same; i++)
-        same = s->phase[i].algorithm == t->phase[i].algorithm;
-    return same;
-}
-
 /* Is it as none of those that are in the list, nor as the first? */
-static bool is_new(const search_t *s, const mc_strategy_t *strategy,
-                   bool (*same)(const mc_strategy_t *, const mc_strategy_t *))
+static bool is_new(const search_t *s, const mc_strategy_t *strategy, bool algorithms)
 {
-    bool found = same(&s->first->strategy, strategy);
+    bool found = same(&s->first->strategy, strategy, algorithms);
     for (int32_t i = 0; i < s->n && !found; i++)
-        found = same(&s->list[i].strategy, strategy);
+        found = same(&s->list[i].strategy, strategy, algorithms);
     return !found;
 }
 
@@ -60,12 +53,11 @@ static bool fits(const search_t *s, const mc_ranked_t *r)
            (!mc_strategy_sum_order(&r->strategy, s->mesh, &order) && order == s->order);
 }
 
-static void add(search_t *s, const mc_ranking_t *ranking, int32_t room,
-                bool (*same)(const mc_strategy_t *, const mc_strategy_t *))
+static void add(search_t *s, const mc_ranking_t *ranking, int32_t room, bool algorithms)
 {
     const int32_t end = s->n + room < s->most ? s->n + room : s->most;
     for (uint32_t i = 0; i < ranking->n && s->n < end; i++)
-        if (is_new(s, &ranking->list[i].strategy, same) && fits(s, &ranking->list[i]))
+        if (is_new(s, &ranking->list[i].strategy, algorithms) && fits(s, &ranking->list[i]))
             s->list[s->n++] = ranking->list[i];
 }
 
@@ -114,8 +106,8 @@ int mc_candidates_find(const mc_mesh_t *mesh, const mc_links_t *links, const mc_
     s.limit = WITHIN * (ranking.n > 0 ? ranking.list[0].seconds : first->seconds);
     add_cut(&s, cut * CUT_FACTOR);
     add_cut(&s, cut / CUT_FACTOR);
-    add(&s, &ranking, (most - s.n) / 2, same_path);
-    add(&s, &ranking, most, same_phases);
+    add(&s, &ranking, (most - s.n) / 2, false);
+    add(&s, &ranking, most, true);
     free(ranking.list);
     sort(&s);
     *n = s.n;
