@@ -17,7 +17,7 @@ int meshcoll_enqueue(meshcoll_t *mesh, const meshcoll_args_t *args, void *stream
     const int status = args ? mc_device_check_built(device)
                             : mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_enqueue: args is NULL");
     if (status)
-        return mc_call_refuse(mesh, args && mc_call_exchanges(args), status);
+        return mc_call_refuse(mesh, false, args && mc_call_exchanges(args), status);
     mc_lock(mesh);
     return mc_leave(mesh, device->enqueue(mesh, args, stream));
 }
@@ -69,7 +69,7 @@ int meshcoll_register(meshcoll_t *mesh, void *buffer, size_t bytes,
     if (!status)
         status = mc_device_check_built(device);
     if (status)
-        return mc_call_refuse(mesh, false, status);
+        return mc_call_refuse(mesh, false, false, status);
     mc_lock(mesh);
     return mc_leave(mesh, device->register_memory(mesh, buffer, bytes, registration));
 }
@@ -81,7 +81,7 @@ int meshcoll_deregister(meshcoll_registration_t *registration)
     meshcoll_t *const mesh = registration->mesh;
     const int status = mc_callback_check("meshcoll_deregister");
     if (status)
-        return mc_call_refuse(mesh, false, status);
+        return mc_call_refuse(mesh, false, false, status);
     mc_lock(mesh);
     return mc_leave(mesh, mesh->job->device->deregister(registration));
 }

@@ -58,39 +58,30 @@ static int start_bound(meshcoll_t *h, mc_cached_t *c, const meshcoll_args_t *giv
 
 /* Other calls ------------------------------------------------------------------------------------ */
 
-/* `waits`: it may be on device memory, and has come to its end then; so has one of no elements. *request stays as it is
- * there. */
-__attribute__((noinline)) static int start_anew(meshcoll_t *h, const meshcoll_args_t *given,
-                                                bool waits, meshcoll_request_t **request)
+/* Of a call that `waits`, or is persistent, or neither. One that waits may have come to its end, as on device memory, and
+ * where it has no elements: *request stays as it is then. */
+__attribute__((noinline)) static int make(meshcoll_t *h, const meshcoll_args_t *given, bool waits,
+                                          bool is_persistent, meshcoll_request_t **request)
 {
-    mc_call_t call = {.given = given, .waits = waits};
+    const char *const host_only = waits || is_persistent ? NULL : "a nonblocking call";
+    mc_call_t call = {.given = given, .waits = waits, .is_persistent = is_persistent};
     int status = mc_failure_check(h);
     if (status)
         return status;
-    status = mc_call_check(h, given, waits ? NULL : "a nonblocking call", &call);
+    status = mc_call_check(h, given, host_only, &call);
     if (status)
         return mc_call_refused(h, &call, status);
     if (call.on_device)
-        return h->job->device->run(h, &call);
+        return is_persistent ? h->job->device->init(h, &call, request)
+                             : h->job->device->run(h, &call);
+    if (is_persistent)
+        return mc_call_persist(h, &call, &mc_persistent_kind, request);
     if (waits && call.args.count == 0 && !h->hooks->compare) {
         mc_lead_count_call(h, MC_LEAD_LEAST, call.number.own, mc_digest_of(h, &call.args, false),
                            NULL);
         return MESHCOLL_OK;
     }
     return mc_call_start(h, &call, request);
-}
-
-static int init(meshcoll_t *h, const meshcoll_args_t *given, meshcoll_request_t **request)
-{
-    mc_call_t call = {.is_persistent = true};
-    int status = mc_failure_check(h);
-    if (status)
-        return status;
-    status = mc_call_check(h, given, NULL, &call);
-    if (status)
-        return mc_call_refused(h, &call, status);
-    return call.on_device ? h->job->device->init(h, &call, request)
-                          : mc_call_persist(h, &call, &mc_persistent_kind, request);
 }
 
 /* The public calls ------------------------------------------------------------------------------- */
@@ -109,7 +100,7 @@ static inline __attribute__((always_inline)) int run_now(meshcoll_t *h,
 {
     mc_cached_t *const bound = find_bound(h, given, true);
     meshcoll_request_t *r = NULL;
-    const int status = bound ? start_bound(h, bound, given, &r) : start_anew(h, given, true, &r);
+    const int status = bound ? start_bound(h, bound, given, &r) : make(h, given, true, false, &r);
     return status || !r ? status : mc_request_complete(r);
 }
 
@@ -129,7 +120,7 @@ static int begin(meshcoll_t *h, const meshcoll_args_t *given, meshcoll_request_t
         return mc_group_add(h, given);
     }
     mc_cached_t *const bound = find_bound(h, given, false);
-    return bound ? start_bound(h, bound, given, request) : start_anew(h, given, false, request);
+    return bound ? start_bound(h, bound, given, request) : make(h, given, false, false, request);
 }
 
 static int no_mesh(void)
@@ -148,17 +139,10 @@ static int check_place(const meshcoll_args_t *given, meshcoll_request_t *const *
                              "%s needs a pointer to store its request in: it is NULL", what);
 }
 
-static int refuse_unlocked(meshcoll_t *h, bool is_persistent, bool exchanges, int status)
+int mc_call_refuse(meshcoll_t *h, bool is_persistent, bool exchanges, int status)
 {
-    if (!h)
-        return status;
     mc_lock(h);
     return mc_leave(h, refuse(h, is_persistent, exchanges, status));
-}
-
-int mc_call_refuse(meshcoll_t *h, bool exchanges, int status)
-{
-    return refuse_unlocked(h, false, exchanges, status);
 }
 
 int mc_run(meshcoll_t *h, const meshcoll_args_t *given)
@@ -175,7 +159,7 @@ int mc_begin(meshcoll_t *h, const meshcoll_args_t *given, meshcoll_request_t **r
         return no_mesh();
     const int status = check_place(given, request, "meshcoll_begin", "a nonblocking call");
     if (status)
-        return mc_call_refuse(h, mc_call_exchanges(given), status);
+        return mc_call_refuse(h, false, mc_call_exchanges(given), status);
     mc_lock(h);
     return mc_leave(h, begin(h, given, request));
 }
@@ -186,9 +170,9 @@ int mc_init(meshcoll_t *h, const meshcoll_args_t *given, meshcoll_request_t **re
         return no_mesh();
     const int status = check_place(given, request, "meshcoll_init", "a persistent operation");
     if (status)
-        return refuse_unlocked(h, true, mc_call_exchanges(given), status);
+        return mc_call_refuse(h, true, mc_call_exchanges(given), status);
     mc_lock(h);
-    return mc_leave(h, init(h, given, request));
+    return mc_leave(h, make(h, given, false, true, request));
 }
 
 /* A sum of one element: no rank can have it before every rank has contributed. The planner chooses

@@ -16,7 +16,7 @@ int mc_init(meshcoll_t *h, const meshcoll_args_t *given, meshcoll_request_t **re
 /* For a call refused before its arguments could be checked, as it lacks arguments or a pointer for
  * its request: takes its operation numbers, and fails the open group. `exchanges`: it is an
  * alltoallv, which takes two. Returns `status`. */
-int mc_call_refuse(meshcoll_t *h, bool exchanges, int status);
+int mc_call_refuse(meshcoll_t *h, bool is_persistent, bool exchanges, int status);
 
 /* Takes a call's numbers, and checks its arguments and memory; `host_only` as of mc_call_memory. A call that fails has
  * taken its numbers, so that the next one has the same on all ranks. */
