@@ -157,16 +157,6 @@ static size_t blocks_of(const meshcoll_t *h, const meshcoll_args_t *a, mc_placem
     return one ? 1 : (size_t)h->mesh.size;
 }
 
-static size_t in_blocks(const meshcoll_t *h, const meshcoll_args_t *a)
-{
-    return blocks_of(h, a, mc_moves[a->collective].from);
-}
-
-static size_t out_blocks(const meshcoll_t *h, const meshcoll_args_t *a)
-{
-    return blocks_of(h, a, mc_moves[a->collective].to);
-}
-
 /* Returns the seconds to copy a byte: the fastest link on which the receiver copies, or the fastest
  * reduction. */
 static double copy_seconds(const mc_links_t *links)
@@ -200,8 +190,10 @@ bool mc_group_packs(meshcoll_t *h, const meshcoll_args_t *a)
     smallest.args.count = 1;
     if (a->strategy || a->counts || a->counts_at_root || mc_cache_choose(h, &smallest))
         return false;
-    const double copied = (double)bytes_of(a) * (double)(in_blocks(h, a) + out_blocks(h, a));
-    return copied * copy_seconds(&h->links) < message_seconds(h, a, &smallest.best.strategy);
+    const mc_move_t *const move = &mc_moves[a->collective];
+    const size_t blocks = blocks_of(h, a, move->from) + blocks_of(h, a, move->to);
+    return (double)bytes_of(a) * (double)blocks * copy_seconds(&h->links) <
+           message_seconds(h, a, &smallest.best.strategy);
 }
 
 static bool are_alike(const mc_member_t *m, const mc_member_t *n)
@@ -269,7 +261,8 @@ static int pack(meshcoll_t *h, uint32_t first, mc_call_t *packed)
     *packed = g->member[first].call;
     for (uint32_t i = first; (i = g->member[i].next);)
         a->count += g->member[i].call.args.count;
-    const size_t in = in_blocks(h, a) * bytes_of(a), out = out_blocks(h, a) * bytes_of(a);
+    const size_t in = blocks_of(h, a, move->from) * bytes_of(a);
+    const size_t out = blocks_of(h, a, move->to) * bytes_of(a);
     /* whole vectors run in place; blocks need two buffers */
     const bool in_place = !mc_move_has_blocks(move);
     mc_workspace_t *const w = mc_take_memory(h);
@@ -282,16 +275,17 @@ static int pack(meshcoll_t *h, uint32_t first, mc_call_t *packed)
     a->in = w->base;
     a->out = in_place ? w->base : w->base + in;
     if (!is_roots(h, a, move->from))
-        copy_blocks(g, first, w->base, in_blocks(h, a), TO_STAGING);
+        copy_blocks(g, first, w->base, blocks_of(h, a, move->from), TO_STAGING);
     return MESHCOLL_OK;
 }
 
 static void unpack(const meshcoll_t *h, uint32_t first, const meshcoll_request_t *r)
 {
     const meshcoll_args_t *const a = &h->group->member[first].call.args;
+    const mc_placement_t to = mc_moves[a->collective].to;
     const mc_run_t *const run = mc_run_of(r);
-    if (run->staging && !is_roots(h, a, mc_moves[a->collective].to))
-        copy_blocks(h->group, first, run->operands.out, out_blocks(h, a), FROM_STAGING);
+    if (run->staging && !is_roots(h, a, to))
+        copy_blocks(h->group, first, run->operands.out, blocks_of(h, a, to), FROM_STAGING);
 }
 
 /* Ending ----------------------------------------------------------------------------------------- */
