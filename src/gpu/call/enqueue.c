@@ -97,7 +97,7 @@ static int prepare(meshcoll_t *h, mc_call_t *call, bool waits, mc_gpu_program_t 
 static void count(meshcoll_t *h, const mc_call_t *call, uint32_t digest)
 {
     if (!h->hooks->compare)
-        mc_lead_count_call(h, 0, call->number.own, digest, NULL);
+        mc_lead_call(h, 0, call->number.own, digest, NULL);
 }
 
 /* Calls ------------------------------------------------------------------------------------------- */

@@ -423,7 +423,7 @@ int mc_adapt_defer(meshcoll_t *h, const mc_call_t *call, mc_run_t **run)
     if (!h->calls.adapt->deferred.first) /* those behind the first bind none */
         mc_cache_unbind(h, NULL);
     mc_list_append(&h->calls.adapt->deferred, &d->node);
-    mc_lead_call(h, mc_lead_bytes(h, &call->args), r);
+    mc_lead_call(h, mc_lead_bytes(h, &call->args), call->number.own, r->executor.digest, r);
     d->needed = h->leads.calls.needed;
     *run = r;
     return MESHCOLL_OK;

@@ -48,7 +48,7 @@ static int start_bound(meshcoll_t *h, mc_cached_t *c, const meshcoll_args_t *giv
 {
     mc_run_t *const r = &c->run;
     mc_cache_take(h, c, mc_next_call(h));
-    mc_lead_call(h, c->bytes, r);
+    mc_lead_call(h, c->bytes, r->head.number, r->executor.digest, r);
     if (r->needs > 0)
         r->workspace = mc_take_memory(h);
     const bool stays = c->in == given->in && c->out == given->out &&
@@ -77,8 +77,7 @@ __attribute__((noinline)) static int make(meshcoll_t *h, const meshcoll_args_t *
     if (is_persistent)
         return mc_call_persist(h, &call, &mc_persistent_kind, request);
     if (waits && call.args.count == 0 && !h->hooks->compare) {
-        mc_lead_count_call(h, MC_LEAD_LEAST, call.number.own, mc_digest_of(h, &call.args, false),
-                           NULL);
+        mc_lead_call(h, MC_LEAD_LEAST, call.number.own, mc_digest_of(h, &call.args, false), NULL);
         return MESHCOLL_OK;
     }
     return mc_call_start(h, &call, request);

@@ -85,8 +85,8 @@ int64_t mc_lead_bytes(const meshcoll_t *h, const meshcoll_args_t *a);
 void mc_lead_throttle(meshcoll_t *h, mc_lead_t *lead, int64_t bytes, mc_run_t *r);
 /* Counts a call of that number and digest. `r` serves it, and its run waits if need be; NULL: it has no elements, and
  * nothing runs. */
-static inline void mc_lead_count_call(meshcoll_t *h, int64_t bytes, uint32_t number,
-                                      uint32_t digest, mc_run_t *r)
+static inline void mc_lead_call(meshcoll_t *h, int64_t bytes, uint32_t number, uint32_t digest,
+                                mc_run_t *r)
 {
     const uint64_t n_calls = atomic_load_explicit(&h->calls.n, memory_order_relaxed);
     atomic_store_explicit(&h->calls.made[number % MC_MADE_CALLS],
@@ -94,10 +94,6 @@ static inline void mc_lead_count_call(meshcoll_t *h, int64_t bytes, uint32_t num
     h->leads.calls.hash = MC_LEAD_FACTOR * (h->leads.calls.hash + digest);
     if ((h->leads.calls.left -= bytes) < 0)
         mc_lead_throttle(h, &h->leads.calls, bytes, r);
-}
-static inline void mc_lead_call(meshcoll_t *h, int64_t bytes, mc_run_t *r)
-{
-    mc_lead_count_call(h, bytes, r->head.number, r->executor.digest, r);
 }
 
 /* Waits until all ranks have told that they were refused the same calls, if this one was refused any: for calls that

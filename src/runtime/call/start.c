@@ -50,7 +50,7 @@ static int bind(meshcoll_t *h, mc_run_t *r, const mc_call_t *call)
     if (h->hooks->compare) /* it bounds the lead, and calls that it ends count differently */
         status = h->hooks->compare(h, call, r);
     else if (!call->is_persistent)
-        mc_lead_call(h, mc_lead_bytes(h, &call->args), r);
+        mc_lead_call(h, mc_lead_bytes(h, &call->args), call->number.own, r->executor.digest, r);
     if (!status && !r->head.why)
         status = mc_call_bind(r, call);
     return status ? mc_lead_refused(h, call->number.own, call->is_persistent, status) : status;
