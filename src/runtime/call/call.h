@@ -44,10 +44,10 @@ int mc_call_persist(meshcoll_t *h, mc_call_t *call, const mc_request_kind_t *kin
 
 /* Counts (counts.c). */
 
-/* Binds a request to its call: at once; or, of an alltoallv whose blocks pass through other ranks, when the exchange of
+/* Binds a request to an alltoallv: at once; or, where its blocks pass through other ranks, when the exchange of
  * counts that it begins is complete. Until then a run of the request is pending. If the counts of two ranks differ, the
  * mesh fails. Collective. */
-int mc_call_bind(mc_run_t *r, const mc_call_t *call);
+int mc_counts_bind(mc_run_t *r, const mc_call_t *call);
 /* Exchanges the counts of such an alltoallv, and waits for that: *forwarded is the caller's to free(). NULL: blocks are
  * sent directly. ERR_STRATEGY on all ranks alike; ERR_INVALID_ARG where the counts of two ranks differ. Collective. */
 int mc_counts_learn(meshcoll_t *h, const mc_call_t *call, mc_forwarded_t **forwarded);

@@ -213,10 +213,10 @@ static int begin(mc_exchange_t *e)
     return status;
 }
 
-int mc_call_bind(mc_run_t *r, const mc_call_t *call)
+int mc_counts_bind(mc_run_t *r, const mc_call_t *call)
 {
     mc_exchange_t *e;
-    if (!call->args.in_counts || !r->plan || goes_straight(&call->best.strategy))
+    if (!r->plan || goes_straight(&call->best.strategy))
         return mc_run_bind(r, &call->args, NULL);
     const int status = open_exchange(r->head.mesh, call, &e);
     if (status)

@@ -52,7 +52,7 @@ static int bind(meshcoll_t *h, mc_run_t *r, const mc_call_t *call)
     else if (!call->is_persistent)
         mc_lead_call(h, mc_lead_bytes(h, &call->args), call->number.own, r->executor.digest, r);
     if (!status && !r->head.why)
-        status = mc_call_bind(r, call);
+        status = call->args.in_counts ? mc_counts_bind(r, call) : mc_run_bind(r, &call->args, NULL);
     return status ? mc_lead_refused(h, call->number.own, call->is_persistent, status) : status;
 }
 
