@@ -2,6 +2,7 @@
  * One rank of a job in which something goes wrong. usage: fault_job SCENARIO VICTIM, with torchrun's variables. It prints
  *
  *     ready                       it has met the others
+ *     took KIND CALL STRATEGY     `slower`: from this call of the kind on, another one than before
  *     fault SECONDS               CLOCK_MONOTONIC at the fault, by the rank that makes it
  *     ended STATUS SECONDS TEXT   its call ended, and the error's sentence
  *     destroyed SECONDS           how long meshcoll_destroy took
@@ -192,6 +193,77 @@ static int agree(meshcoll_t *mesh)
     return status;
 }
 
+/* Calls of KINDS in turn, of which stdin says when the second part may begin: on another network. */
+enum { KINDS = 5, FAST_CALLS = 560, SLOW_CALLS = 260, MOST_COUNT = 1 << 16, TEXT = 512 };
+
+static meshcoll_args_t mixed(int kind, int32_t *from, int32_t *to)
+{
+    static const meshcoll_collective_t collective[KINDS] = {
+        MESHCOLL_ALLREDUCE, MESHCOLL_BCAST, MESHCOLL_ALLTOALL, MESHCOLL_ALLGATHER, MESHCOLL_REDUCE};
+    static const size_t count[KINDS] = {MOST_COUNT, 4096, 2048, 2, 1024};
+    return (meshcoll_args_t){.size = sizeof(meshcoll_args_t),
+                             .collective = collective[kind],
+                             .in = from,
+                             .out = to,
+                             .count = count[kind],
+                             .datatype = MESHCOLL_INT32,
+                             .op = MESHCOLL_SUM};
+}
+
+/* Each rank's elements are rank + salt. */
+static bool is_right(const meshcoll_args_t *a, int salt, const int32_t *to)
+{
+    const int32_t all = size * (size - 1) / 2 + size * salt;
+    const size_t last = a->count - 1, end = (size_t)size * a->count - 1;
+    switch (a->collective) {
+    case MESHCOLL_ALLREDUCE:
+        return to[0] == all && to[last] == all;
+    case MESHCOLL_REDUCE:
+        return rank > 0 || (to[0] == all && to[last] == all);
+    case MESHCOLL_BCAST:
+        return to[0] == salt && to[last] == salt;
+    default:
+        return to[0] == salt && to[last] == salt && to[end] == salt + size - 1;
+    }
+}
+
+static int call_mixed(meshcoll_t *mesh, int n)
+{
+    static int32_t from[2 * MOST_COUNT], to[2 * MOST_COUNT];
+    static char taken[KINDS][TEXT];
+    meshcoll_request_t *request;
+    const int kind = n % KINDS;
+    const meshcoll_args_t a = mixed(kind, from, to);
+    for (int i = 0; i < 2 * MOST_COUNT; i++)
+        from[i] = rank + n;
+    int status = meshcoll_begin(mesh, &a, &request);
+    if (status)
+        return status;
+    if (strcmp(taken[kind], meshcoll_request_strategy(request)) != 0) {
+        snprintf(taken[kind], TEXT, "%s", meshcoll_request_strategy(request));
+        dprintf(STDOUT_FILENO, "took %d %d %s\n", kind, n / KINDS, taken[kind]);
+    }
+    status = meshcoll_wait(request);
+    if (!status && !is_right(&a, n, to))
+        dprintf(STDOUT_FILENO, "call %d of kind %d has a wrong result\n", n / KINDS, kind);
+    return status;
+}
+
+static int slow_down(meshcoll_t *mesh)
+{
+    int status = 0;
+    char go;
+    for (int n = 0; n < KINDS * (FAST_CALLS + SLOW_CALLS) && !status; n++) {
+        if (n == KINDS * FAST_CALLS) {
+            dprintf(STDOUT_FILENO, "fast\n");
+            if (read(STDIN_FILENO, &go, 1) != 1)
+                return -1;
+        }
+        status = call_mixed(mesh, n);
+    }
+    return status;
+}
+
 static int play(meshcoll_t *mesh)
 {
     if (differs()) { /* where calls are compared, not at the connections' greetings alone */
@@ -214,6 +286,8 @@ static int play(meshcoll_t *mesh)
         return be_late(mesh);
     if (is("agreement"))
         return agree(mesh);
+    if (is("slower"))
+        return slow_down(mesh);
     const bool from_outside = is("link") || is("box") || is("scan"); /* made by run.py */
     if (rank == victim && !from_outside)
         strike(mesh);

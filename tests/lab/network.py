@@ -34,16 +34,19 @@ class Skipped(Exception):
 class Job:
     """Ranks that meet in a barrier and destroy their mesh, one in each room."""
 
-    def __init__(self, rooms, prefix=(), job=JOB, **env):
+    def __init__(self, rooms, prefix=(), job=JOB, scenario="none", **env):
         self.rooms, self.env, self.said, self.seconds = rooms, env, [], 0.0
         self.own = {}   # variables of one rank
-        self.command = [*prefix, job, "none", "0"]
+        self.meanwhile = None   # called with the ranks' processes and their output files
+        self.command = [*prefix, job, scenario, "0"]
 
     def run(self):
         begin = time.monotonic()
         with tempfile.TemporaryDirectory() as folder:
             ranks = [self.start(rank, os.path.join(folder, str(rank))) for rank in range(len(self.rooms))]
             try:
+                if self.meanwhile:
+                    self.meanwhile(ranks, [os.path.join(folder, str(r)) for r in range(len(ranks))])
                 for rank in ranks:
                     rank.wait(max(0.0, begin + ENDS_WITHIN - time.monotonic()))
             except subprocess.TimeoutExpired:
@@ -67,8 +70,8 @@ class Job:
         env.update(self.env)
         env.update(self.own.get(rank, {}))
         with open(path, "wb") as out:
-            return subprocess.Popen(self.rooms[rank].enter() + self.command, stdin=subprocess.DEVNULL, stdout=out,
-                                    stderr=out, env=env)
+            return subprocess.Popen(self.rooms[rank].enter() + self.command, stdout=out, stderr=out, env=env,
+                                    stdin=subprocess.PIPE if self.meanwhile else subprocess.DEVNULL)
 
     def fail(self, what):
         raise Wrong(f"{what}\n" + "".join(f"--- rank {r}\n{text}" for r, text in enumerate(self.said)))
@@ -268,9 +271,86 @@ def namespaces(lab):
     job.expect_not("monitor|UCX")
 
 
+def shape(lab, rate):
+    """The NICs and the switch's ports pass so much from now on."""
+    for number, box in enumerate(lab.boxes):
+        for room, device in ((box, "eth0"), (lab.head, f"port{number}")):
+            in_room(room, "tc", "qdisc", "replace", "dev", device, "root", "tbf", "rate", rate, "burst", "64k",
+                    "latency", "20ms")
+
+
+def read(path):
+    with open(path, encoding="utf-8", errors="replace") as text:
+        return text.read()
+
+
+def kept_links(cache):
+    """Texts of links that are kept there."""
+    folder = os.path.join(cache, "meshcoll")
+    return [read(os.path.join(folder, name)) for name in os.listdir(folder) if name.startswith("links-")]
+
+
+def job_of_links(lab, cache, scenario):
+    return Job(lab.boxes, scenario=scenario, UCX_NET_DEVICES="eth0", MESHCOLL_LINKS="", MESHCOLL_CALIBRATE="0.3",
+               MESHCOLL_EXPLAIN="1", XDG_CACHE_HOME=cache)
+
+
+def rate_of(job):
+    """Mbit/s of the links that it has calibrated."""
+    job.run().expect_good()
+    found = re.search(r"^links: .*beta:([0-9.]+)(ns/B|MB/s).*calibrated", job.said[0], re.MULTILINE)
+    if not found:
+        job.fail("no links were calibrated")
+    number = float(found.group(1))
+    return 8e3 / number if found.group(2) == "ns/B" else 8 * number
+
+
+def expect_learned(job, kind, ratio):
+    """What is used of this kind takes more than so many times what its links predict, and the job has learned that."""
+    found = re.search(rf"^  {kind}.*\n(?:    .*\n)*?    \* +([0-9.]+) us, predicted +([0-9.]+) us", job.said[0],
+                      re.MULTILINE)
+    if not found or float(found.group(1)) < ratio * float(found.group(2)):
+        job.fail(f"expected that {kind} takes over {ratio} times what is predicted")
+
+
+def slower(lab):
+    """1 Gbit/s become 200 Mbit/s under a job: ranks agree, learn what calls take now, and the next job measures anew."""
+    def slow_down(ranks, paths):
+        end = time.monotonic() + ENDS_WITHIN
+        while time.monotonic() < end and not all(re.search("^fast", read(path), re.MULTILINE) for path in paths):
+            time.sleep(0.02)
+        shape(lab, "200mbit")
+        for rank in ranks:
+            rank.stdin.write(b"\n")
+            rank.stdin.close()
+
+    for _ in range(3):
+        with tempfile.TemporaryDirectory() as cache:
+            shape(lab, "1gbit")
+            rate = rate_of(job_of_links(lab, cache, "none"))
+            if not 700 < rate < 1200:
+                continue
+            job = job_of_links(lab, cache, "slower")
+            job.meanwhile = slow_down
+            job.run().expect_good()
+            job.expect_not("wrong result")
+            taken = [[line for line in text.splitlines() if line.startswith("took ")] for text in job.said]
+            if len(taken[0]) < 12 or taken[1] != taken[0]:
+                job.fail("the ranks took other strategies, or none was tried")
+            expect_learned(job, "allreduce of 262144 bytes", 2.5)
+            if kept_links(cache):
+                job.fail("links of the fast network are kept")
+            after = job_of_links(lab, cache, "none")
+            if not 120 < rate_of(after) < 300 or not kept_links(cache):
+                after.fail("expected links of 200 Mbit/s, and that they are kept")
+            return
+    raise Skipped(f"1 Gbit/s were measured as {rate:.0f} Mbit/s: beside other work?")
+
+
 SCENARIOS = {one.__name__: (one, boxes) for one, boxes in [
     (silence, 2), (firewall, 2), (ports, 2), (hidepid, 1), (families, 4), (operator, 2), (monitors, 2),
-    (namespaces, 2), (bridges, 2), (hypervisors, 2)]}
+    (namespaces, 2), (bridges, 2), (hypervisors, 2), (slower, 2)]}
+ALONE = ["slower"]    # they measure
 
 
 def run(name):
@@ -297,7 +377,9 @@ def run(name):
 
 def main():
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
-        ends = list(pool.map(run, sys.argv[1:] or SCENARIOS))
+        names = sys.argv[1:] or SCENARIOS
+        ends = list(pool.map(run, [name for name in names if name not in ALONE]))
+    ends += [run(name) for name in names if name in ALONE]
     return 1 if 1 in ends else 77 if 77 in ends and 0 not in ends else 0
 
 
