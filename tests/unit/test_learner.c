@@ -224,6 +224,19 @@ Test(learner, notices_in_a_look_that_another_is_faster)
     cr_expect_eq(j.rank[0].phase, MC_LEARN_SETTLED);
 }
 
+Test(learner, looks_at_none_that_was_far_slower)
+{
+    job_t j;
+    begin(&j, wrong_links);
+    calls(&j, 200);
+    const uint32_t before[] = {j.trials[1], j.trials[4]};
+    for (int i = 0; i < N; i++)
+        look(&j);
+    cr_expect_eq(j.rank[0].best, 2);
+    cr_expect_gt(j.trials[1], before[0]);
+    cr_expect_eq(j.trials[4], before[1]);
+}
+
 Test(learner, tries_all_again_where_its_own_time_has_changed)
 {
     job_t j;

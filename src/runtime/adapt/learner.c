@@ -5,6 +5,8 @@ static const double FEW_WITHIN = 1.25;
 /* Another one is used, and after a look compared for longer, if it is faster by more than this; and a time that has
  * changed by this factor makes all take turns again. */
 static const double GAIN = 0.95, LOOK_CHANGE = 1.5;
+/* Looks leave out one that was slower by more. */
+static const double FAR = 2;
 
 /* What is more counts as this. */
 static const int64_t MOST_NS = INT64_C(1) << 40;
@@ -75,22 +77,27 @@ bool mc_learner_repeats(const mc_learner_t *l)
     return l->phase == MC_LEARN_TURNS && l->calls % turn_of(l) > 0;
 }
 
-/* The others in turn; where there are none, it starts anew, as ranks may not have had a time until now. */
+/* May a look compare it with the one in use? */
+static bool is_near(const mc_learner_t *l, int32_t c)
+{
+    return c != l->best && (double)l->took[c] < FAR * (double)l->took[l->best];
+}
+
+/* The near ones in turn, or the one in use alone. A learner of one candidate starts anew, as ranks may not have had a
+ * time until now. */
 static void begin_look(mc_learner_t *l)
 {
-    if (l->n == 1) {
-        l->n_turns = 1;
-        l->turn[0] = 0;
-        begin_round(l, MC_TRIAL_FIRST);
-        return;
-    }
+    int32_t left = l->n;
     do
         l->other = (l->other + 1) % l->n;
-    while (l->other == l->best);
-    l->turn[0] = l->other;
-    l->turn[1] = l->best;
-    l->n_turns = 2;
-    begin_round(l, MC_TRIAL_LOOK);
+    while (--left > 0 && !is_near(l, l->other));
+    l->n_turns = 0;
+    if (is_near(l, l->other))
+        l->turn[l->n_turns++] = l->other;
+    else
+        l->other = l->best;
+    l->turn[l->n_turns++] = l->best;
+    begin_round(l, l->n > 1 ? MC_TRIAL_LOOK : MC_TRIAL_FIRST);
 }
 
 static mc_learn_turn_t settled(mc_learner_t *l)

@@ -6,8 +6,8 @@
  * some of them, the candidates take turns then, each for some calls in a row, of which the first is not timed, as it
  * makes the plan and finds the connections of the one before busy. The ranks combine what they timed, which takes some
  * calls more, and at a call that is the same on all ranks the slow ones drop out; the rest take longer turns, and the
- * fastest is used from then on. A later look compares it with one other, for longer if that seems faster, and starts
- * anew where its own time has changed.
+ * fastest is used from then on. A later look compares it with one other that was not far slower, for longer if it seems
+ * faster, and starts anew where its own time has changed.
  *
  * All that a learner does follows from how many calls there were and from what ranks combined, so it does the same on
  * all ranks. Only the times that a rank has noted are its own. It is asked at some calls, and tells at which one next:
@@ -26,7 +26,7 @@
 enum {
     MC_CANDIDATES = 6,
     MC_LEARN_QUIET = 32, /* first calls */
-    MC_LEARN_SHORT = 4,  /* calls of a turn */
+    MC_LEARN_SHORT = 3,  /* calls of a turn */
     MC_LEARN_LONG = 8, /* where few take turns: before any trial, and when the slow ones are out */
     MC_LEARN_FEW = 3,  /* so many */
     MC_LEARN_AGREEING = 16, /* calls from the start of an agreement until its result is used */

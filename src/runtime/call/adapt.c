@@ -332,12 +332,13 @@ void mc_adapt_time(mc_cached_t *c, bool blocks)
 mc_cached_t *mc_adapt_bound(meshcoll_t *h, mc_cached_t *c, bool blocks)
 {
     mc_adapt_t *const t = h->calls.adapt;
-    *c->left = 1; /* it is counted when it chooses */
-    if (!t || c->left == &t->lessons.others)
-        return NULL;
+    const bool learns = t && c->left != &t->lessons.others;
     mc_lesson_t *const lesson = (mc_lesson_t *)((char *)c->left - offsetof(mc_lesson_t, left));
-    if (!mc_learner_repeats(&lesson->learner))
+    *c->left = 1; /* it is counted when it chooses */
+    if (!learns || !mc_learner_repeats(&lesson->learner)) {
+        c->kind = MC_KIND_ONCE; /* so the call may have it again, and makes no other one */
         return NULL;
+    }
     (void)take_turn(t, lesson);
     mc_adapt_time(c, blocks);
     return c;

@@ -4,8 +4,9 @@
 
 #include <stdlib.h>
 
-/* So many of the planner's list are looked at. */
-enum { LOOKED_AT = 64 };
+/* So many of the planner's list are looked at, of which few have one order of sums. More found hardly any others, and
+ * the search took up to five times as long (docs/lab-notes/calibration.md). */
+enum { LOOKED_AT = 8, LOOKED_AT_ORDERED = 16 };
 /* By this factor the planner's choice is cut into more segments, and into fewer. */
 enum { CUT_FACTOR = 4 };
 /* None is tried that is predicted to take more than so many times as long as the cheapest. */
@@ -91,7 +92,8 @@ static void sort(search_t *s)
 int mc_candidates_find(const mc_mesh_t *mesh, const mc_links_t *links, const mc_choice_key_t *key,
                        const mc_ranked_t *first, int32_t most, mc_ranked_t *candidate, int32_t *n)
 {
-    const mc_planner_query_t query = mc_choice_query(key, LOOKED_AT);
+    const mc_planner_query_t query =
+        mc_choice_query(key, key->ordered ? LOOKED_AT_ORDERED : LOOKED_AT);
     const uint32_t cut = first->strategy.segments;
     search_t s = {
         .mesh = mesh, .links = links, .key = key, .first = first, .list = candidate, .most = most};
