@@ -1,7 +1,6 @@
 #include "runtime/calibrate/lines.h"
 
 #include "runtime/connect/connections.h"
-#include "runtime/jobs/close.h"
 #include "runtime/jobs/jobs.h"
 #include "runtime/jobs/open.h"
 #include "runtime/progress/threads.h"
@@ -75,47 +74,15 @@ static int32_t find_members(const mc_mesh_t *mesh, int32_t dim, int32_t rank, in
 
 /* Opening ---------------------------------------------------------------------------------------- */
 
-/* By rank: the lowest rank of the line on the same machine. */
-static int take_machines(const meshcoll_t *mesh, const int32_t *member, meshcoll_t *h)
-{
-    /* of a machine, by its lowest rank in the mesh: the lowest of the line, and one more; 0: none yet */
-    int32_t *const first = calloc((size_t)mesh->mesh.size, sizeof *first);
-    h->machine = calloc((size_t)h->mesh.size, sizeof *h->machine);
-    for (int32_t r = 0; first && h->machine && r < h->mesh.size; r++) {
-        int32_t *const own = &first[mesh->machine[member[r]]];
-        if (*own == 0)
-            *own = r + 1;
-        h->machine[r] = *own - 1;
-    }
-    const bool taken = first && h->machine;
-    free(first);
-    return taken ? MESHCOLL_OK : mc_fail_memory("a table of machines");
-}
-
-static int take_ranks(const meshcoll_t *mesh, const int32_t *member, meshcoll_t *h)
-{
-    int32_t *const job_rank = malloc((size_t)h->mesh.size * sizeof *job_rank);
-    for (int32_t r = 0; job_rank && r < h->mesh.size; r++)
-        job_rank[r] = mc_job_rank(mesh, member[r]);
-    return mc_ranks_set(h, job_rank);
-}
-
 /* A mesh of these ranks; `own` is this one's place among them. */
 static int open_part(meshcoll_t *mesh, const mc_mesh_t *part, const int32_t *member, int32_t own,
                      uint32_t context, meshcoll_t **handle)
 {
     const mc_settings_t settings = {.adapt = "off"}; /* what is timed is one strategy */
     meshcoll_t *h;
-    int status = mc_handle_open(part, own, &settings, mesh->job, &h);
+    const int status = mc_handle_open_part(mesh, part, own, member, &settings, &h);
     if (status)
         return status;
-    status = take_machines(mesh, member, h);
-    if (!status)
-        status = take_ranks(mesh, member, h);
-    if (status) {
-        mc_handle_free(h);
-        return status;
-    }
     h->context.number = context;
     h->timeout_ms = mesh->timeout_ms;
     mc_job_lock(mesh->job);

@@ -64,28 +64,6 @@ static void take_strategies(meshcoll_t *h)
                                   &h->mesh);
 }
 
-/* By rank: the lowest rank of the part on the same machine. */
-static int take_machines(const mc_members_t *p, meshcoll_t *h)
-{
-    int32_t *const first = malloc((size_t)p->parent->mesh.size * sizeof *first);
-    h->machine = calloc((size_t)p->mesh.size, sizeof *h->machine);
-    const bool good = first && h->machine;
-    for (int32_t r = p->mesh.size - 1; good && r >= 0; r--)
-        first[p->parent->machine[p->member[r]]] = r;
-    for (int32_t r = 0; good && r < p->mesh.size; r++)
-        h->machine[r] = first[p->parent->machine[p->member[r]]];
-    free(first);
-    return good ? MESHCOLL_OK : mc_fail_memory("a table of machines");
-}
-
-static int take_ranks(const mc_members_t *p, meshcoll_t *h)
-{
-    int32_t *const job_rank = malloc((size_t)p->mesh.size * sizeof *job_rank);
-    for (int32_t r = 0; job_rank && r < p->mesh.size; r++)
-        job_rank[r] = mc_job_rank(p->parent, p->member[r]);
-    return mc_ranks_set(h, job_rank);
-}
-
 /* Ranks that leave a box through one port, as far as the mesh tells. */
 static int32_t behind_port(const meshcoll_t *h)
 {
@@ -128,18 +106,11 @@ static int open_sub(mc_members_t *p, meshcoll_t **handle)
                                     .adapt = adapt_of(p->parent),
                                     .hook = p->parent->hook};
     meshcoll_t *h;
-    int status = mc_handle_open(&p->mesh, p->rank, &settings, p->parent->job, &h);
+    const int status = mc_handle_open_part(p->parent, &p->mesh, p->rank, p->member, &settings, &h);
     if (status)
         return status;
     join_family(p, h);
     take_strategies(h);
-    status = take_machines(p, h);
-    if (!status)
-        status = take_ranks(p, h);
-    if (status) {
-        mc_handle_free(h);
-        return status;
-    }
     share_wire(p, h);
     *handle = h;
     return MESHCOLL_OK;

@@ -5,6 +5,7 @@
 #include "runtime/call/request.h"
 #include "runtime/diagnose/diagnose.h"
 #include "runtime/diagnose/waits/limits.h"
+#include "runtime/jobs/close.h"
 #include "runtime/jobs/jobs.h"
 #include "runtime/progress/failure.h"
 #include "runtime/progress/progress_thread.h"
@@ -108,4 +109,43 @@ int mc_handle_open(const mc_mesh_t *mesh, int32_t rank, const mc_settings_t *set
     mc_lead_open(h);
     *handle = h;
     return MESHCOLL_OK;
+}
+
+/* By rank: the lowest rank of the part on the same machine. */
+static int take_machines(const meshcoll_t *parent, const int32_t *member, meshcoll_t *h)
+{
+    int32_t *const first = malloc((size_t)parent->mesh.size * sizeof *first);
+    h->machine = calloc((size_t)h->mesh.size, sizeof *h->machine);
+    const bool good = first && h->machine;
+    for (int32_t r = h->mesh.size - 1; good && r >= 0; r--)
+        first[parent->machine[member[r]]] = r;
+    for (int32_t r = 0; good && r < h->mesh.size; r++)
+        h->machine[r] = first[parent->machine[member[r]]];
+    free(first);
+    return good ? MESHCOLL_OK : mc_fail_memory("a table of machines");
+}
+
+static int take_ranks(const meshcoll_t *parent, const int32_t *member, meshcoll_t *h)
+{
+    int32_t *const job_rank = malloc((size_t)h->mesh.size * sizeof *job_rank);
+    for (int32_t r = 0; job_rank && r < h->mesh.size; r++)
+        job_rank[r] = mc_job_rank(parent, member[r]);
+    return mc_ranks_set(h, job_rank);
+}
+
+int mc_handle_open_part(const meshcoll_t *parent, const mc_mesh_t *mesh, int32_t rank,
+                        const int32_t *member, const mc_settings_t *settings, meshcoll_t **handle)
+{
+    meshcoll_t *h;
+    int status = mc_handle_open(mesh, rank, settings, parent->job, &h);
+    if (status)
+        return status;
+    status = take_machines(parent, member, h);
+    if (!status)
+        status = take_ranks(parent, member, h);
+    if (status)
+        mc_handle_free(h);
+    else
+        *handle = h;
+    return status;
 }
