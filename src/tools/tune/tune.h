@@ -34,15 +34,17 @@ meshcoll_t *mc_tune_open(const mc_cluster_t *cluster, const mc_ranks_t *ranks,
 
 /* Measures strategies of a line in shared memory at several sizes of the vector. */
 typedef struct mc_tune_table mc_tune_table_t;
-/* Sets *table to NULL where the mesh is not a single line in shared memory; the other functions accept that. */
-int mc_tune_table_open(const mc_cluster_t *cluster, meshcoll_t *whole, mc_tune_table_t **table);
+/* Of the cheapest ones by these links. NULL where the mesh is not a single line in shared memory; the other functions
+ * accept that. */
+mc_tune_table_t *mc_tune_table_open(const mc_cluster_t *cluster, meshcoll_t *whole,
+                                    const mc_links_t *links);
 /* One round. */
 void mc_tune_table_run(mc_tune_table_t *table);
 /*
  * Of each collective: the strategy with the least mean over the sizes, and those that are faster than it at some size by
  * more than the error of the difference. Frees `table`.
  */
-int mc_tune_table_close(mc_tune_table_t *table, mc_measured_t *measured);
+void mc_tune_table_close(mc_tune_table_t *table, mc_measured_t *measured);
 
 /* Times what the library takes at sizes that the table has not, with the links and table of `tuning` and with `untuned`
  * links, in turns, for about `seconds`. Where tuned is slower, the collective's rows go, and the links are the untuned

@@ -32,6 +32,25 @@ meshcoll_t *mc_tune_open(const mc_cluster_t *c, const mc_ranks_t *ranks, const m
     return whole;
 }
 
+/* A broadcast has one buffer, as in MPI. */
+meshcoll_request_t *mc_tune_request(meshcoll_t *mesh, meshcoll_collective_t collective,
+                                    const char *strategy, size_t bytes, void *in, void *out)
+{
+    meshcoll_request_t *request;
+    const size_t n = bytes / sizeof(float), size = (size_t)meshcoll_size(mesh);
+    const bool has_blocks = mc_move_has_blocks(&mc_moves[collective]);
+    const meshcoll_args_t args = {.size = sizeof args,
+                                  .collective = collective,
+                                  .in = in,
+                                  .out = collective == MESHCOLL_BCAST ? in : out,
+                                  .count = has_blocks ? (n + size - 1) / size : n,
+                                  .datatype = MESHCOLL_FLOAT32,
+                                  .op = MESHCOLL_SUM,
+                                  .strategy = strategy};
+    mc_tune_check(meshcoll_init(mesh, &args, &request), "a request to time");
+    return request;
+}
+
 /* Batches ---------------------------------------------------------------------------------------- */
 
 static const double least_batch = 10e-3; /* seconds; the ranks start a batch with a small skew */

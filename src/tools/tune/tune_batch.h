@@ -9,6 +9,10 @@
 
 enum { MC_MOST_REPEATS = 1 << 20 };
 
+/* A persistent request of vectors of so many bytes in all; `strategy`: NULL: what the library takes. */
+meshcoll_request_t *mc_tune_request(meshcoll_t *mesh, meshcoll_collective_t collective,
+                                    const char *strategy, size_t bytes, void *in, void *out);
+
 /* The maximum over all ranks: the time of the slowest rank, and the same decision on every rank. */
 double mc_tune_most(meshcoll_t *whole, double mine);
 /* Seconds per run of `repeats` runs on the slowest rank. */

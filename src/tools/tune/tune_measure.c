@@ -60,7 +60,7 @@ static void try_strategies(mc_tune_table_t *table, meshcoll_t *whole, double unt
         now = mc_tune_most(whole, mc_now());
         longest = now - before > longest ? now - before : longest;
     }
-    mc_tune_check(mc_tune_table_close(table, measured), "strategies");
+    mc_tune_table_close(table, measured);
 }
 
 void mc_tune_measure(const mc_cluster_t *cluster, const mc_ranks_t *ranks, double seconds,
@@ -69,10 +69,9 @@ void mc_tune_measure(const mc_cluster_t *cluster, const mc_ranks_t *ranks, doubl
     static mc_sight_t brief;
     const mc_vectors_t own = vectors();
     const double began = mc_now();
-    mc_tune_table_t *table;
     meshcoll_t *const whole = mc_tune_open(cluster, ranks, NULL);
     const mc_links_t untuned = untuned_links(whole, seconds * few_share, &brief);
-    mc_tune_check(mc_tune_table_open(cluster, whole, &table), "strategies");
+    mc_tune_table_t *const table = mc_tune_table_open(cluster, whole, &untuned);
     tuning->links =
         links_of(whole, seconds * (table ? few_share : links_share), &own, &tuning->sight);
     push(&tuning->links);

@@ -17,23 +17,6 @@ typedef struct {
     double seconds; /* of a cell */
 } proof_t;
 
-static meshcoll_request_t *request_of(const proof_t *p, int which, meshcoll_collective_t collective,
-                                      size_t bytes)
-{
-    meshcoll_request_t *request;
-    const size_t n = bytes / sizeof(float), size = (size_t)meshcoll_size(p->mesh[which]);
-    const bool has_blocks = mc_move_has_blocks(&mc_moves[collective]);
-    const meshcoll_args_t args = {.size = sizeof args,
-                                  .collective = collective,
-                                  .in = p->in,
-                                  .out = collective == MESHCOLL_BCAST ? p->in : p->out,
-                                  .count = has_blocks ? (n + size - 1) / size : n,
-                                  .datatype = MESHCOLL_FLOAT32,
-                                  .op = MESHCOLL_SUM};
-    mc_tune_check(meshcoll_init(p->mesh[which], &args, &request), "a held-out cell");
-    return request;
-}
-
 /* Returns whether the tuned choice is slower. */
 static bool is_worse(const proof_t *p, meshcoll_request_t *const request[2])
 {
@@ -80,8 +63,10 @@ static void prove_collective(const proof_t *p, meshcoll_collective_t collective,
 {
     bool worse = false;
     for (size_t i = 0; i < MC_COUNT(sizes) && !worse; i++) {
-        meshcoll_request_t *const request[] = {request_of(p, 0, collective, sizes[i]),
-                                               request_of(p, 1, collective, sizes[i])};
+        meshcoll_request_t *request[2];
+        for (int which = 0; which < 2; which++)
+            request[which] =
+                mc_tune_request(p->mesh[which], collective, NULL, sizes[i], p->in, p->out);
         if (!is_same(request)) {
             tuning->compared++;
             /* one of so many is by chance: it is asked again */
