@@ -147,7 +147,9 @@ foreach(folder IN ITEMS cli lab)
         set_tests_properties(${folder}.${name} PROPERTIES
             LABELS ${folder} TIMEOUT 600 SKIP_RETURN_CODE ${skip_code}
             ENVIRONMENT "${sanitizer_mpi_env};${script_env}")
-        if(folder STREQUAL "lab")
+        if(name STREQUAL "test_slower")
+            set_tests_properties(${folder}.${name} PROPERTIES RUN_SERIAL ON)
+        elseif(folder STREQUAL "lab")
             set_tests_properties(${folder}.${name} PROPERTIES RESOURCE_LOCK lab)
         endif()
     endforeach()

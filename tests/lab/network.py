@@ -1,4 +1,5 @@
-"""Jobs in networks as they are: firewalls, bridges, namespaces. usage: network.py [SCENARIO…]"""
+"""Jobs in networks as they are: firewalls, bridges, namespaces. usage: network.py [SCENARIO…], or all but those that
+measure, of which each has a script of its own."""
 
 import concurrent.futures
 import os
@@ -324,6 +325,7 @@ def slower(lab):
             rank.stdin.write(b"\n")
             rank.stdin.close()
 
+    kept = False
     for _ in range(3):
         with tempfile.TemporaryDirectory() as cache:
             shape(lab, "1gbit")
@@ -338,19 +340,22 @@ def slower(lab):
             if len(taken[0]) < 12 or taken[1] != taken[0]:
                 job.fail("the ranks took other strategies, or none was tried")
             expect_learned(job, "allreduce of 262144 bytes", 2.5)
-            if kept_links(cache):
-                job.fail("links of the fast network are kept")
+            kept = bool(kept_links(cache))  # they are where short calls were off more: beside other work
+            if kept:
+                continue
             after = job_of_links(lab, cache, "none")
             if not 120 < rate_of(after) < 300 or not kept_links(cache):
                 after.fail("expected links of 200 Mbit/s, and that they are kept")
             return
+    if kept:
+        job.fail("links of the fast network are kept")
     raise Skipped(f"1 Gbit/s were measured as {rate:.0f} Mbit/s: beside other work?")
 
 
 SCENARIOS = {one.__name__: (one, boxes) for one, boxes in [
     (silence, 2), (firewall, 2), (ports, 2), (hidepid, 1), (families, 4), (operator, 2), (monitors, 2),
     (namespaces, 2), (bridges, 2), (hypervisors, 2), (slower, 2)]}
-ALONE = ["slower"]    # they measure
+ALONE = {slower}    # they measure
 
 
 def run(name):
@@ -377,9 +382,7 @@ def run(name):
 
 def main():
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
-        names = sys.argv[1:] or SCENARIOS
-        ends = list(pool.map(run, [name for name in names if name not in ALONE]))
-    ends += [run(name) for name in names if name in ALONE]
+        ends = list(pool.map(run, sys.argv[1:] or [name for name, one in SCENARIOS.items() if one[0] not in ALONE]))
     return 1 if 1 in ends else 77 if 77 in ends and 0 not in ends else 0
 
 
