@@ -253,13 +253,11 @@ typedef struct {
     /* Passes headers to the listener, first those that are here already: in the order in which each
      * rank sent them, without a posted receive. Called once. NULL: there are no tagged messages. */
     int (*listen)(mc_transport_t *t, const mc_listener_t *listener);
-    /* Complete when nothing sent so far, by any request, needs more progress by this rank, which
-     * may then compute. IN_PROGRESS sets *flush: the caller polls it with flushed() until that
-     * returns something else, or drops it. Unless `must`, returns OK at once while a dropped
-     * flush is still incomplete. NULL: a completed send needs no more progress. */
-    int (*flush)(mc_transport_t *t, bool must, void **flush);
-    int (*flushed)(mc_transport_t *t, void *flush);
-    void (*drop_flush)(mc_transport_t *t, void *flush);
+    /* Begins a flush, if none is in flight: complete when nothing sent so far, by any request, needs
+     * more progress by this rank, which may then compute. IN_PROGRESS: the caller polls it with
+     * flushed() until that returns something else. NULL: a completed send needs no more progress. */
+    int (*flush)(mc_transport_t *t);
+    int (*flushed)(mc_transport_t *t);
     /* Wakes sleeping peers that messages were sent to since the last call; called when all sends
      * that can start have started. NULL: each send wakes its peer. */
     void (*wake)(mc_transport_t *t);
@@ -297,6 +295,7 @@ struct mc_transport {
     bool streams; /* a send completes once the wire has accepted it, without the receiver */
     bool
         listens_connected; /* only headers of ranks that this one has connected to reach listen() */
+    uint32_t place;        /* among those that its owner polls, as a bit */
     uint32_t wanted;       /* receives from any rank that the listener's owner awaits */
     bool pulls; /* one end moves large messages through the kernel, page by page of the other end */
 };

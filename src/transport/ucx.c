@@ -44,8 +44,8 @@ typedef struct {
     ucp_worker_h worker;
     ucp_address_t *address;
     link_t *links;
-    void *dropped; /* the last flush that was dropped */
-    bool failed;   /* its mesh did, so that operations are left in flight */
+    void *flush; /* in flight; NULL: none */
+    bool failed; /* its mesh did, so that operations are left in flight */
     char dim[32];
 } ucx_t;
 
@@ -199,50 +199,26 @@ static int ucx_recv_device(mc_peer_t *peer, const mc_message_t *m, mc_io_t *io)
     return recv_to(peer, m, UCS_MEMORY_TYPE_CUDA, io);
 }
 
-/*
- * A send may complete while its tail is still in UCX's buffer because the socket was full. Flushing
+/* A send may complete while its tail is still in UCX's buffer because the socket was full. Flushing
  * the worker drains its interfaces (FLUSH_WORKER_EPS=n below). Flushing the endpoint would need an
- * answer from the peer, which may have left already.
- *
- * UCX cannot cancel a flush. A dropped one is remembered, so that no further flushes queue up
- * behind it.
- */
-static bool is_stuck(ucx_t *ucx)
-{
-    if (ucx->dropped && ucp_request_check_status(ucx->dropped) != UCS_INPROGRESS) {
-        ucp_request_free(ucx->dropped);
-        ucx->dropped = NULL;
-    }
-    return ucx->dropped;
-}
-
-static int ucx_flush(mc_transport_t *t, bool must, void **flush)
+ * answer from the peer, which may have left already. */
+static int ucx_flush(mc_transport_t *t)
 {
     const ucp_request_param_t param = {0};
-    if (!must && is_stuck(ucx_of(t)))
-        return MESHCOLL_OK;
     const ucs_status_ptr_t request = ucp_worker_flush_nbx(ucx_of(t)->worker, &param);
     const int status = started(ucx_of(t), "cannot flush", request);
-    if (status == MESHCOLL_IN_PROGRESS)
-        *flush = request;
+    ucx_of(t)->flush = status == MESHCOLL_IN_PROGRESS ? request : NULL;
     return status;
 }
 
-static int ucx_flushed(mc_transport_t *t, void *flush)
+static int ucx_flushed(mc_transport_t *t)
 {
-    const ucs_status_t status = ucp_request_check_status(flush);
+    const ucs_status_t status = ucp_request_check_status(ucx_of(t)->flush);
     if (status == UCS_INPROGRESS)
         return MESHCOLL_IN_PROGRESS;
-    ucp_request_free(flush);
+    ucp_request_free(ucx_of(t)->flush);
+    ucx_of(t)->flush = NULL;
     return status == UCS_OK ? MESHCOLL_OK : fail_ucx(ucx_of(t), "a flush failed", status);
-}
-
-static void ucx_drop_flush(mc_transport_t *t, void *flush)
-{
-    if (is_stuck(ucx_of(t)))
-        ucp_request_free(flush);
-    else
-        ucx_of(t)->dropped = flush;
 }
 
 /* Listening ------------------------------------------------------------------------------------ */
@@ -393,8 +369,8 @@ static void ucx_close(mc_transport_t *t)
         ucx->links = link->next;
         free(link);
     }
-    if (ucx->dropped)
-        ucp_request_free(ucx->dropped);
+    if (ucx->flush)
+        ucp_request_free(ucx->flush);
     if (ucx->address)
         ucp_worker_release_address(ucx->worker, ucx->address);
     destroy_worker(ucx);
@@ -519,10 +495,10 @@ __attribute__((constructor)) static void give_back_signals(void)
         give_back(SIGHUP);
 }
 
-#define OPS                                                                                   \
-    .connect = ucx_connect, .send = ucx_send, .recv = ucx_recv, .listen = ucx_listen,         \
-    .flush = ucx_flush, .flushed = ucx_flushed, .drop_flush = ucx_drop_flush, .arm = ucx_arm, \
-    .progress = ucx_progress, .differs = ucx_differs, .abandon = ucx_abandon, .close = ucx_close
+#define OPS                                                                               \
+    .connect = ucx_connect, .send = ucx_send, .recv = ucx_recv, .listen = ucx_listen,     \
+    .flush = ucx_flush, .flushed = ucx_flushed, .arm = ucx_arm, .progress = ucx_progress, \
+    .differs = ucx_differs, .abandon = ucx_abandon, .close = ucx_close
 static const mc_transport_ops_t ucx_ops = {OPS};
 static const mc_transport_ops_t device_ops = {OPS, .send_device = ucx_send_device,
                                               .recv_device = ucx_recv_device};

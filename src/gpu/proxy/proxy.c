@@ -303,9 +303,6 @@ static void close_transports(mc_proxy_t *p)
 {
     mc_cu_context_t context = p->direct.context;
     const bool entered = context && mc_cuda()->context_push(context) == 0;
-    for (int32_t i = 0; i < p->n_polled; i++)
-        if (p->flush[i])
-            p->polled[i]->ops->drop_flush(p->polled[i], p->flush[i]);
     for (int32_t d = 0; d < p->job->mesh.ndims; d++) {
         mc_transport_t *const t = p->transport[d];
         if (t && p->job->failure.status && t->ops->abandon)

@@ -58,7 +58,7 @@ typedef struct mc_proxy {
 
     /* The thread's. */
     mc_transport_t *polled[MC_MAX_DIMS]; /* those with connections */
-    void *flush[MC_MAX_DIMS];            /* of them, in flight; NULL: none */
+    bool flushing[MC_MAX_DIMS];          /* of them: is a flush in flight? */
     int32_t n_polled, n_flushes;
     mc_peer_t **peer; /* by rank of the job */
     mc_io_queue_t finished;

@@ -176,12 +176,11 @@ static int begin_flushes(mc_proxy_t *p)
         }
     for (int32_t i = 0; any && i < p->n_polled; i++) {
         mc_transport_t *const t = p->polled[i];
-        const int status = t->ops->flush ? t->ops->flush(t, true, &p->flush[i]) : MESHCOLL_OK;
+        const int status = t->ops->flush ? t->ops->flush(t) : MESHCOLL_OK;
         if (status < 0)
             return status;
-        p->n_flushes += status == MESHCOLL_IN_PROGRESS;
-        if (status == MESHCOLL_OK)
-            p->flush[i] = NULL;
+        p->flushing[i] = status == MESHCOLL_IN_PROGRESS;
+        p->n_flushes += p->flushing[i];
     }
     return MESHCOLL_OK;
 }
@@ -189,12 +188,12 @@ static int begin_flushes(mc_proxy_t *p)
 static int poll_flushes(mc_proxy_t *p)
 {
     for (int32_t i = 0; i < p->n_polled; i++) {
-        if (!p->flush[i])
+        if (!p->flushing[i])
             continue;
-        const int status = p->polled[i]->ops->flushed(p->polled[i], p->flush[i]);
+        const int status = p->polled[i]->ops->flushed(p->polled[i]);
         if (status == MESHCOLL_IN_PROGRESS)
             continue;
-        p->flush[i] = NULL;
+        p->flushing[i] = false;
         p->n_flushes--;
         if (status)
             return status;

@@ -5,6 +5,7 @@
 #include "runtime/connect/connections.h"
 #include "runtime/progress/busy.h"
 #include "runtime/progress/failure.h"
+#include "runtime/progress/flush.h"
 #include "runtime/progress/progress.h"
 #include "runtime/progress/threads.h"
 #include "runtime/progress/wait.h"
@@ -261,13 +262,6 @@ void mc_run_destroy(meshcoll_request_t *request)
 
 /* Running --------------------------------------------------------------------------------------- */
 
-__attribute__((noinline)) static int recorded(mc_run_t *r, int status)
-{
-    if (status == MESHCOLL_OK)
-        r->head.mesh->hooks->ran(r);
-    return status;
-}
-
 /* Without a plan there is nothing to do, but its comparison with the calls of other ranks may still run. */
 static int begin_unplanned(mc_executor_t *x)
 {
@@ -277,29 +271,38 @@ static int begin_unplanned(mc_executor_t *x)
     return MESHCOLL_IN_PROGRESS;
 }
 
+/* Of a run that flushes or is watched. Once its messages are complete it flushes its transports, and ends. */
+__attribute__((noinline)) static int go_on(mc_run_t *r, int status, bool flushed, uint32_t events)
+{
+    mc_executor_t *const x = &r->executor;
+    if (x->state == MC_FLUSHING) {
+        status = flushed ? mc_flush_check(&r->head, &r->flush, events)
+                         : mc_flush_begin(&r->head, x->flushes, &r->flush);
+        if (status == MESHCOLL_OK)
+            mc_executor_end(x);
+    }
+    if (status == MESHCOLL_OK && r->watch)
+        r->head.mesh->hooks->ran(r);
+    return status;
+}
+
 int mc_run_begin(meshcoll_request_t *request)
 {
     mc_run_t *const r = (mc_run_t *)request;
     if (!r->plan)
         return begin_unplanned(&r->executor);
-    if (r->executor.flushes)
-        r->executor.shared = request->mesh->job->requests.running.first;
-    if (r->watch)
-        return recorded(r, mc_executor_start(&r->executor, request->number));
+    if (r->executor.flushes || r->watch)
+        return go_on(r, mc_executor_start(&r->executor, request->number), false, 0);
     return mc_executor_start(&r->executor, request->number);
 }
 
 int mc_run_advance(meshcoll_request_t *request, uint32_t events)
 {
     mc_run_t *const r = (mc_run_t *)request;
-    mc_executor_t *const x = &r->executor;
-    if (x->flushes || x->state != MC_RUNNING) {
-        const mc_job_t *const job = request->mesh->job;
-        x->shared = job->requests.running.first != job->requests.running.last;
-        x->polls_awake = mc_wait_polls(job) + mc_wait_yields(job);
-        x->idle_polls += x->shared && events == 0;
-    }
-    return r->watch ? recorded(r, mc_executor_advance(x)) : mc_executor_advance(x);
+    const bool flushed = r->executor.state == MC_FLUSHING;
+    if (r->executor.flushes || r->watch)
+        return go_on(r, mc_executor_advance(&r->executor), flushed, events);
+    return mc_executor_advance(&r->executor);
 }
 
 void mc_run_cancel(meshcoll_request_t *request, int status)

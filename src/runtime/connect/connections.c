@@ -260,6 +260,7 @@ void mc_job_poll(mc_job_t *job, mc_transport_t *t)
     for (int32_t i = 0; i < job->connections.n_polled; i++)
         if (job->connections.polled[i] == t)
             return;
+    t->place = UINT32_C(1) << job->connections.n_polled;
     job->connections.polled[job->connections.n_polled++] = t; /* at most one per dimension */
 }
 

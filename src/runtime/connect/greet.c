@@ -1,14 +1,13 @@
 #include "runtime/connect/greet.h"
 
-#include "runtime/execute/executor.h"
 #include "runtime/handle/request.h"
 #include "runtime/progress/busy.h"
 #include "runtime/progress/callback.h"
+#include "runtime/progress/flush.h"
 #include "runtime/progress/progress.h"
 #include "runtime/progress/threads.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 /* In the first round each end sends what its job has to say of the call for which it connects (hooks.h), and receives
@@ -18,10 +17,6 @@ enum { ROUNDS = 2 };
 /* mc_greet_finish waits for so long at most, and sleeps for so long between polls. If all ranks are
  * about to close, a peer answers after a round trip and a wake-up. */
 enum { FINISH_MS = 500, FINISH_NAP_NS = 50 * 1000 };
-
-/* SPOKEN: all rounds are complete. FLUSHED: after that a flush of the transport began, which covers
- * their last bytes; it may not be complete yet. */
-typedef enum { GREETS, SPOKEN, FLUSHED } stage_t;
 
 typedef struct greeting greeting_t;
 /* One direction of a greeting: its send, or its receive. */
@@ -37,8 +32,9 @@ struct greeting {
     mc_peer_t *peer;
     uint32_t round;  /* rounds posted */
     uint32_t n_left; /* messages in flight */
-    stage_t stage;
     end_t send, recv;
+    bool flushes; /* all rounds are complete */
+    mc_flush_t flush;
     greeting_t *next;
 };
 
@@ -47,9 +43,6 @@ struct mc_greeter {
     meshcoll_request_t request; /* first */
     mc_io_queue_t finished;
     greeting_t *first;
-    void *flush[MC_MAX_DIMS]; /* in flight, of the transports that are polled; NULL: none */
-    uint32_t n_flushes;
-    uint32_t idle_polls; /* without an event, while other requests ran */
 };
 
 /* Rounds ----------------------------------------------------------------------------------------- */
@@ -81,8 +74,6 @@ static int post_rounds(const mc_job_t *job, greeting_t *g)
             return status;
         g->round++;
     }
-    if (g->n_left == 0)
-        g->stage = SPOKEN;
     return MESHCOLL_OK;
 }
 
@@ -101,119 +92,59 @@ static int process_messages(const mc_job_t *job)
     return MESHCOLL_OK;
 }
 
-/* Flushes ---------------------------------------------------------------------------------------- */
+/* Ending ----------------------------------------------------------------------------------------- */
 
-/* Completes and frees the greetings that the complete flush of a transport covers. Only now, as the
- * peer has what it needs to find the same disagreement. */
-static int complete(mc_job_t *job, const mc_transport_t *t)
+/* Its last bytes may still be in the transport's buffer. If the next operation does not use that connection, nothing
+ * else would send them, and the peer would wait. */
+static int flush(const mc_job_t *job, greeting_t *g, uint32_t events)
 {
-    struct mc_greeter *const greeter = job->connections.greeter;
-    for (greeting_t **at = &greeter->first; *at;) {
-        greeting_t *const g = *at;
-        if (g->stage != FLUSHED || g->peer->transport != t) {
+    const meshcoll_request_t *const r = &job->connections.greeter->request;
+    const mc_transport_t *const t = g->peer->transport;
+    if (g->flushes)
+        return mc_flush_check(r, &g->flush, events);
+    if (g->n_left > 0)
+        return MESHCOLL_IN_PROGRESS;
+    g->flushes = true;
+    return mc_flush_begin(r, t->ops->flush ? t->place : 0, &g->flush);
+}
+
+/* Frees the greetings that have ended. Only now, as the peer has what it needs to find the same disagreement. */
+static int end(mc_job_t *job, uint32_t events)
+{
+    bool any = false;
+    for (greeting_t **at = &job->connections.greeter->first, *g; (g = *at);) {
+        int status = flush(job, g, events);
+        if (status == MESHCOLL_IN_PROGRESS) {
             at = &g->next;
             continue;
         }
-        const int status = job->hooks->meets(job, g->peer->rank, &g->send.note, &g->recv.note);
+        if (!status)
+            status = job->hooks->meets(job, g->peer->rank, &g->send.note, &g->recv.note);
         if (status)
             return status;
-        g->peer->greeted = true;
+        any = g->peer->greeted = true;
         *at = g->next;
         free(g);
     }
-    mc_busy_connected(job);
+    if (any)
+        mc_busy_connected(job);
     return MESHCOLL_OK;
-}
-
-/* Marks the SPOKEN greetings of a transport as FLUSHED: its next flush covers them. false: there are
- * none. */
-static bool mark_flushed(struct mc_greeter *greeter, const mc_transport_t *t)
-{
-    bool any = false;
-    for (greeting_t *g = greeter->first; g; g = g->next)
-        if (g->stage == SPOKEN && g->peer->transport == t) {
-            g->stage = FLUSHED;
-            any = true;
-        }
-    return any;
-}
-
-/* Does another request send, flush, or wait for its greetings? A flush completes only after the sends of these
- * requests, and after its bytes have reached all peers of the transport, of which some may make no progress until
- * these requests are complete: waiting for the flush could deadlock. So it is dropped after a number of polls
- * without an event (the rule of mc_flush_poll). */
-static bool others_run(const mc_job_t *job)
-{
-    for (const meshcoll_request_t *r = mc_request_in_flight(job->requests.running.first); r;
-         r = mc_request_next(r)) {
-        if (r != &job->connections.greeter->request && r->kind->advance)
-            return true;
-    }
-    return false;
-}
-
-/* Polls the flush of a transport, or begins one if a greeting needs it: the last bytes of a SPOKEN greeting may still be
- * in the transport's buffer, and if the next operation does not use that connection, nothing else would send them, and
- * the peer would wait. */
-static int advance_flush(mc_job_t *job, int32_t i, bool given_up)
-{
-    struct mc_greeter *const g = job->connections.greeter;
-    mc_transport_t *const t = job->connections.polled[i];
-    int status = MESHCOLL_OK;
-    if (g->flush[i]) {
-        status = t->ops->flushed(t, g->flush[i]);
-        if (status == MESHCOLL_IN_PROGRESS && !given_up)
-            return MESHCOLL_OK;
-        if (status == MESHCOLL_IN_PROGRESS)
-            t->ops->drop_flush(t, g->flush[i]);
-        g->flush[i] = NULL;
-        g->n_flushes--;
-    } else {
-        if (!mark_flushed(g, t))
-            return MESHCOLL_OK;
-        void *flush = NULL;
-        if (t->ops->flush)
-            status = t->ops->flush(t, true, &flush);
-        if (status == MESHCOLL_IN_PROGRESS) {
-            g->flush[i] = flush;
-            g->n_flushes++;
-            g->idle_polls = 0;
-            return MESHCOLL_OK;
-        }
-    }
-    return status < 0 ? status : complete(job, t);
 }
 
 /* Greeting --------------------------------------------------------------------------------------- */
 
-/* If no other request runs, a flush is never dropped. */
 static int advance(meshcoll_request_t *r, uint32_t events)
 {
     mc_job_t *const job = r->mesh->job;
-    struct mc_greeter *const g = job->connections.greeter;
-    const uint32_t most = mc_wait_polls(job) + mc_wait_yields(job) + MC_FLUSH_SLEEPS;
     int status = process_messages(job);
-    if (g->n_flushes > 0)
-        g->idle_polls = others_run(job) ? g->idle_polls + (events == 0) : 0;
-    for (int32_t i = 0; i < job->connections.n_polled && !status; i++)
-        status = advance_flush(job, i, g->idle_polls > most);
+    if (!status)
+        status = end(job, events);
     if (status)
         return status;
-    return g->first ? MESHCOLL_IN_PROGRESS : MESHCOLL_OK;
+    return job->connections.greeter->first ? MESHCOLL_IN_PROGRESS : MESHCOLL_OK;
 }
 
-static void cancel(meshcoll_request_t *r, int status)
-{
-    const mc_connections_t *const c = &r->mesh->job->connections;
-    (void)status;
-    for (int32_t i = 0; i < c->n_polled; i++)
-        if (c->greeter->flush[i])
-            c->polled[i]->ops->drop_flush(c->polled[i], c->greeter->flush[i]);
-    memset(c->greeter->flush, 0, sizeof c->greeter->flush);
-    c->greeter->n_flushes = 0;
-}
-
-static const mc_request_kind_t kind = {.advance = advance, .cancel = cancel};
+static const mc_request_kind_t kind = {.advance = advance};
 
 static int open_greeter(meshcoll_t *h)
 {

@@ -385,30 +385,32 @@ static inline void drain(mc_executor_t *x)
     }
 }
 
+static inline int end(mc_executor_t *x)
+{
+    x->state = MC_IDLE;
+    mc_binding_finish(x->binding);
+    if (x->timeline)
+        x->timeline->ended = mc_now();
+    return MESHCOLL_OK;
+}
+
+void mc_executor_end(mc_executor_t *x)
+{
+    end(x);
+}
+
 int mc_executor_advance(mc_executor_t *x)
 {
     if (x->state == MC_RUNNING) {
         drain(x);
         if (x->n_left == 0 && x->state == MC_RUNNING) {
+            if (!x->flushes)
+                return end(x);
             x->state = MC_FLUSHING;
-            if (x->flushes)
-                mc_flush_start(x);
         }
     }
-    if (x->state == MC_FLUSHING) {
-        if (x->n_left > 0)
-            mc_flush_poll(x);
-        if (x->n_left == 0 && x->state == MC_FLUSHING) {
-            x->state = MC_IDLE;
-            mc_binding_finish(x->binding);
-            if (x->timeline)
-                x->timeline->ended = mc_now();
-        }
-    }
-    if (x->state == MC_FAILED) {
-        mc_flush_drop(x);
+    if (x->state == MC_FAILED)
         return x->status;
-    }
     if (x->state == MC_PENDING)
         return mc_executor_start(x, x->pending);
     return x->state == MC_IDLE ? MESHCOLL_OK : MESHCOLL_IN_PROGRESS;

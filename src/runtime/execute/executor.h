@@ -72,8 +72,10 @@ static inline bool mc_executor_has_reached(const mc_executor_t *x)
 /* `operation`: number of this run, the same on all ranks. Never waits: the run is pending while a
  * connection is not greeted, the binding is missing, or it is held. Returns as mc_executor_advance does. */
 int mc_executor_start(mc_executor_t *x, uint32_t operation);
-/* Continues with what the transports have completed. OK when complete, IN_PROGRESS, or an error. */
+/* Continues with what the transports have completed. OK when complete, IN_PROGRESS, or an error. Where its transports
+ * flush, the run is FLUSHING once its messages are complete, and its owner ends it by mc_executor_end. */
 int mc_executor_advance(mc_executor_t *x);
+void mc_executor_end(mc_executor_t *x);
 static inline bool mc_executor_has_work(const mc_executor_t *x)
 {
     return x->finished.first || x->credits.first || x->n_heap > 0;
@@ -86,21 +88,6 @@ static inline bool mc_executor_has_work(const mc_executor_t *x)
  * from several. `mutual`: in phases in which all
  * ranks send. */
 void mc_hints_find(const mc_plan_t *plan, bool oversubscribed, mc_task_t *task);
-
-/* The end of a run: whatever its transports have accepted goes out before the run counts as complete, as the caller
- * may compute without progress afterwards.
- *
- * A flush waits for everything sent through its transport, including messages of other requests to receivers that are
- * not there yet; if those wait for this request, waiting for the flush would deadlock. So while others run, a flush is
- * given up after so many polls without an event: those of a waiting rank before it sleeps, and a few sleeps, in which
- * the wire drains. */
-enum { MC_FLUSH_SLEEPS = 4 };
-/* Starts to flush the ports of an executor that flushes; adds the flushes in flight to n_left, which is 0. */
-void mc_flush_start(mc_executor_t *x);
-/* Polls them. */
-void mc_flush_poll(mc_executor_t *x);
-/* Of a failed run: drops them. */
-void mc_flush_drop(mc_executor_t *x);
 
 /* Asks the kernel to move the bytes that a bound executor accesses into huge pages (MADV_COLLAPSE, Linux 6.1), where
  * peers read them through the kernel: it looks up every page of another process's memory that it copies. Contents are

@@ -170,7 +170,7 @@ static uint32_t port_of(mc_executor_t *x, mc_transport_t *t)
         i++;
     if (i == x->n_ports)
         x->port[x->n_ports++] = (mc_port_t){.transport = t};
-    x->flushes = x->flushes || t->ops->flush;
+    x->flushes |= t->ops->flush ? t->place : 0;
     return i;
 }
 

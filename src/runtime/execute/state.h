@@ -36,7 +36,6 @@ typedef struct {
 typedef struct {
     mc_transport_t *transport;
     uint32_t n_in_flight;
-    void *flush; /* in flight; NULL: none */
 } mc_port_t;
 
 /* Sends that wait for a receive; sends that wait until an earlier one is confirmed, and receives that are
@@ -70,7 +69,6 @@ typedef struct {
     mc_run_state_t state;
     int status;
     bool bound, held;
-    bool flushes; /* some of its ports do */
     /* A run is pending until *reached >= awaited, modulo 2^32; NULL: at once. */
     const uint32_t *reached;
     uint32_t awaited;
@@ -80,7 +78,7 @@ typedef struct {
     uint32_t digest;             /* of what its runs do; to be set before the binding */
     uint32_t tag_digest;         /* and of how they do it, in tags */
     uint64_t operation;          /* of this run, as a part of tags */
-    uint32_t n_left;             /* steps and credits, then flushes */
+    uint32_t n_left;             /* steps and credits */
     mc_task_t *task;             /* by step */
     mc_lane_t *lane;             /* one per peer, phase and direction */
     uint32_t n_lanes, n_sending; /* lanes that send come first */
@@ -95,14 +93,12 @@ typedef struct {
     size_t slot_bytes;
     mc_port_t port[MC_MAX_DIMS];
     uint32_t n_ports;
+    uint32_t flushes; /* transports to flush at the end, by their places */
     mc_pacing_t pacing;
     mc_io_queue_t finished;
     mc_io_queue_t credits;   /* of lanes: credits that have arrived or are sent */
     uint32_t n_credits;      /* of a run, both directions */
     uint32_t first_request;  /* first message to request at the start, as step + 1; 0: none */
-    bool shared;             /* other requests run on the handle */
-    uint32_t idle_polls;     /* of a flush: polls without an event while other requests ran */
-    uint32_t polls_awake;    /* polls of a waiting rank before it sleeps */
     mc_timeline_t *timeline; /* of this plan's steps; NULL: nothing is recorded */
 } mc_executor_t;
 

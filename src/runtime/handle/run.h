@@ -15,6 +15,7 @@ typedef struct mc_run {
     mc_binding_t binding;
     size_t needs; /* bytes of workspace, as bound */
     mc_executor_t executor;
+    mc_flush_t flush;
     mc_workspace_t own, *workspace; /* NULL: none at present */
     mc_workspace_t *staging;        /* of the calls packed into this one; NULL: none */
     /* What a hook keeps of it, which begins with a timeline; NULL: nothing. */

@@ -116,10 +116,9 @@ static int move_of(meshcoll_t *h)
     }
     for (mc_io_t *io; !status && (io = mc_io_pop(&m->finished)); n++)
         status = follow(h, io);
-    if (status || !m->flushing.first)
-        return status ? status : n;
-    status = mc_transfers_flushed(h, (uint32_t)n);
-    return status < 0 ? status : n + status;
+    if (status)
+        return status;
+    return m->flushing.first ? n + mc_transfers_flushed(h, (uint32_t)n) : n;
 }
 
 static int move_all(const talk_t *talk)

@@ -3,6 +3,7 @@
 #include "runtime/connect/connections.h"
 #include "runtime/handle/wait.h"
 #include "runtime/progress/busy.h"
+#include "runtime/progress/flush.h"
 #include "runtime/progress/progress.h"
 #include "runtime/progress/threads.h"
 
@@ -102,7 +103,9 @@ static void describe(const meshcoll_request_t *r, mc_wait_t *wait)
     const mc_transfer_t *const t = (const mc_transfer_t *)r;
     const bool matched = t->got.bytes > 0 || t->arrival;
     wait->kind = t->sends ? MC_WAIT_SEND : MC_WAIT_RECV;
-    wait->awaits = t->flush ? MC_AWAITS_FLUSH : t->sends ? MC_AWAITS_SEND : MC_AWAITS_RECEIVE;
+    wait->awaits = t->flush.transports ? MC_AWAITS_FLUSH
+                   : t->sends          ? MC_AWAITS_SEND
+                                       : MC_AWAITS_RECEIVE;
     wait->tag = t->tag;
     wait->bytes = t->bytes;
     wait->message = t->got.bytes;
@@ -169,16 +172,11 @@ void mc_transfer_complete(const meshcoll_t *h, mc_transfer_t *t)
 
 /* Flushing -------------------------------------------------------------------------------------- */
 
-/* A flush waits for all sends of its transport, also for those to ranks that make no progress. So a flush is
- * dropped after a bounded number of polls without an event: those of a waiting rank before it sleeps, and a few
- * after that, each of which follows a sleep. Unlike in mc_flush_poll, no other request needs to run. */
-enum { FLUSH_SLEEPS = 4 };
-
 int mc_transfer_flush(meshcoll_t *h, mc_transfer_t *t)
 {
-    mc_transport_t *const transport = t->flow->link->transport;
+    const mc_transport_t *const transport = t->flow->link->transport;
     const int status =
-        transport->ops->flush ? transport->ops->flush(transport, false, &t->flush) : MESHCOLL_OK;
+        mc_flush_begin(&t->request, transport->ops->flush ? transport->place : 0, &t->flush);
     if (status == MESHCOLL_IN_PROGRESS)
         mc_list_append(&h->messages->flushing, &t->node);
     else if (status == MESHCOLL_OK)
@@ -188,20 +186,12 @@ int mc_transfer_flush(meshcoll_t *h, mc_transfer_t *t)
 
 int mc_transfers_flushed(meshcoll_t *h, uint32_t events)
 {
-    const uint32_t most = mc_wait_polls(h->job) + mc_wait_yields(h->job) + FLUSH_SLEEPS;
     int n = 0;
     for (mc_list_node_t *node = h->messages->flushing.first, *next; node; node = next) {
         mc_transfer_t *const t = mc_transfer_of(node);
         next = node->next;
-        mc_transport_t *const transport = t->flow->link->transport;
-        const int status = transport->ops->flushed(transport, t->flush);
-        t->polls += events == 0;
-        if (status < 0)
-            return status;
-        if (status == MESHCOLL_IN_PROGRESS && t->polls <= most)
+        if (mc_flush_check(&t->request, &t->flush, events) == MESHCOLL_IN_PROGRESS)
             continue;
-        if (status == MESHCOLL_IN_PROGRESS)
-            transport->ops->drop_flush(transport, t->flush);
         mc_list_remove(node);
         mc_transfer_complete(h, t);
         n++;

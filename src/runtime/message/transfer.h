@@ -84,8 +84,7 @@ typedef struct mc_transfer {
     mc_header_t got; /* of a matched receive: the announcement, and who sent it */
     int32_t from;
     struct mc_arrival *arrival; /* the matched message whose data it waits for; NULL: none */
-    void *flush;                /* in flight; NULL: none */
-    uint32_t polls;             /* polls without an event since the flush began */
+    mc_flush_t flush;
     char why[160];
 } mc_transfer_t;
 
@@ -187,8 +186,7 @@ static inline int mc_transfer_count(mc_transfer_t *t, int status)
 void mc_transfer_complete(const meshcoll_t *h, mc_transfer_t *t);
 /* Completes it after a flush of its connection, so that its owner may leave the library. */
 int mc_transfer_flush(meshcoll_t *h, mc_transfer_t *t);
-/* Polls the flushes; returns how many transfers are complete, or an error. `events`: of the last
- * poll. */
+/* Looks at those that flush; returns how many are complete. `events`: of the last poll. */
 int mc_transfers_flushed(meshcoll_t *h, uint32_t events);
 
 /* NULL: no memory. `m` may be NULL: without spare ones. */

@@ -60,7 +60,7 @@ static void break_now(mc_job_t *job, int status)
             job->connections.polled[i]->ops->abandon(job->connections.polled[i], job->failure.why);
     job->hooks->broke(job);
     fail_running(job);
-    job->connections.n_polled = 0; /* last: until here, dropping flushes used them */
+    job->connections.n_polled = 0;
 }
 
 /* The error of those who are told of one: theirs is that a peer failed, if nothing says more. */

@@ -5,6 +5,7 @@
 #include "runtime/progress/busy.h"
 #include "runtime/progress/callback.h"
 #include "runtime/progress/failure.h"
+#include "runtime/progress/flush.h"
 #include "runtime/progress/threads.h"
 
 #include <sched.h>
@@ -60,6 +61,8 @@ uint32_t mc_job_poll_all(mc_job_t *job)
         n += job->connections.polled[i]->ops->progress(job->connections.polled[i]);
     if (job->move_messages)
         n += job->move_messages(job);
+    if (job->connections.n_flushing > 0)
+        mc_flush_poll(job);
     return job->requests.ready.first ? n + advance_ready(job, n) : n;
 }
 
