@@ -335,9 +335,7 @@ if(NOT MESHCOLL_SANITIZE)
     if (any && r->params.flush)
         r->params.flush();")
     meshcoll_gpu_mutant(direct_as_host gpu/route/route.c far_direct ""
-        "if (r->params.slots)
-        return" "if (0)
-        return")
+        ".on_device = r->params.slots != 0" ".on_device = false")
     meshcoll_gpu_mutant(direct_without_context gpu/proxy/thread.c far_direct ""
         "mc_cuda()->context_push(context)" "context == 0")
     meshcoll_gpu_mutant(direct_within_captures gpu/proxy/thread.c far_direct ""

@@ -32,6 +32,9 @@ typedef struct {
     bool pushed;
     /* Sends: the receiver also sends in this phase, so neither end has time to help the other. */
     bool mutual;
+    /* Its one span is memory of a GPU, in threads whose current CUDA context is that memory's; the
+     * peer's end may be other memory. Only where the transport moves_device_memory. */
+    bool on_device;
 } mc_message_t;
 
 typedef struct mc_io mc_io_t;
@@ -278,11 +281,6 @@ typedef struct {
     void (*abandon)(mc_transport_t *t, const char *why);
     /* Frees the transport and its connections, once all operations are complete on all ranks. */
     void (*close)(mc_transport_t *t);
-    /* send and recv of a message whose one span is memory of a GPU, in threads whose current CUDA
-     * context is that memory's; the peer's end may be other memory. NULL: only memory of the host
-     * can be moved. */
-    int (*send_device)(mc_peer_t *peer, const mc_message_t *message, mc_io_t *io);
-    int (*recv_device)(mc_peer_t *peer, const mc_message_t *message, mc_io_t *io);
 } mc_transport_ops_t;
 
 struct mc_transport {
@@ -290,8 +288,9 @@ struct mc_transport {
     const int32_t *known_as; /* by rank: its number in error texts; NULL: the same */
     const void *address;     /* to hand to the peers */
     size_t address_bytes;
-    bool greets;  /* both ends greet a new connection before a plan uses it */
-    int fd;       /* -1: the transport can only be polled */
+    bool greets; /* both ends greet a new connection before a plan uses it */
+    int fd;      /* -1: the transport can only be polled */
+    bool moves_device_memory;
     bool streams; /* a send completes once the wire has accepted it, without the receiver */
     bool
         listens_connected; /* only headers of ranks that this one has connected to reach listen() */

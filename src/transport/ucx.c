@@ -121,17 +121,15 @@ static void received(void *request, ucs_status_t status, const ucp_tag_recv_info
     ucp_request_free(request);
 }
 
-/* Inlined, as those that call it: messages in memory of the host pay nothing for other memory. */
-static inline __attribute__((always_inline)) ucp_request_param_t param_of(const mc_message_t *m,
-                                                                          ucs_memory_type_t memory,
-                                                                          mc_io_t *io)
+/* UCX before 1.16 crashes on lists of pieces of memory of GPUs (openucx/ucx issue 9514). */
+static ucp_request_param_t param_of(const mc_message_t *m, mc_io_t *io)
 {
     const bool list = m->n_spans > 1;
     return (ucp_request_param_t){
         .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
                         UCP_OP_ATTR_FIELD_DATATYPE | UCP_OP_ATTR_FIELD_MEMORY_TYPE,
         .datatype = list ? ucp_dt_make_iov() : ucp_dt_make_contig(1),
-        .memory_type = memory,
+        .memory_type = m->on_device ? UCS_MEMORY_TYPE_CUDA : UCS_MEMORY_TYPE_HOST,
         .user_data = io,
     };
 }
@@ -145,10 +143,9 @@ static int started(const ucx_t *ucx, const char *what, ucs_status_ptr_t request)
     return MESHCOLL_IN_PROGRESS;
 }
 
-static inline __attribute__((always_inline)) int send_from(mc_peer_t *peer, const mc_message_t *m,
-                                                           ucs_memory_type_t memory, mc_io_t *io)
+static int ucx_send(mc_peer_t *peer, const mc_message_t *m, mc_io_t *io)
 {
-    ucp_request_param_t param = param_of(m, memory, io);
+    ucp_request_param_t param = param_of(m, io);
     param.cb.send = sent;
     io->from = mc_transport_known_as(peer->transport, peer->rank);
     const bool list = m->n_spans > 1;
@@ -163,11 +160,10 @@ static inline __attribute__((always_inline)) int send_from(mc_peer_t *peer, cons
     return request ? MESHCOLL_IN_PROGRESS : MESHCOLL_OK;
 }
 
-static inline __attribute__((always_inline)) int recv_to(mc_peer_t *peer, const mc_message_t *m,
-                                                         ucs_memory_type_t memory, mc_io_t *io)
+static int ucx_recv(mc_peer_t *peer, const mc_message_t *m, mc_io_t *io)
 {
     ucx_t *const ucx = ucx_of(peer->transport);
-    ucp_request_param_t param = param_of(m, memory, io);
+    ucp_request_param_t param = param_of(m, io);
     /* UCX 1.13 passes the message's length to the callback, but does not return it from an
      * immediate completion. */
     param.op_attr_mask |= UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
@@ -178,25 +174,6 @@ static inline __attribute__((always_inline)) int recv_to(mc_peer_t *peer, const 
     return started(ucx, "cannot receive",
                    ucp_tag_recv_nbx(ucx->worker, list ? (void *)m->span : m->span->at,
                                     list ? m->n_spans : m->bytes, m->tag, ~UINT64_C(0), &param));
-}
-
-static int ucx_send(mc_peer_t *peer, const mc_message_t *m, mc_io_t *io)
-{
-    return send_from(peer, m, UCS_MEMORY_TYPE_HOST, io);
-}
-static int ucx_recv(mc_peer_t *peer, const mc_message_t *m, mc_io_t *io)
-{
-    return recv_to(peer, m, UCS_MEMORY_TYPE_HOST, io);
-}
-
-/* UCX before 1.16 crashes on lists of pieces of such memory (openucx/ucx issue 9514). */
-static int ucx_send_device(mc_peer_t *peer, const mc_message_t *m, mc_io_t *io)
-{
-    return send_from(peer, m, UCS_MEMORY_TYPE_CUDA, io);
-}
-static int ucx_recv_device(mc_peer_t *peer, const mc_message_t *m, mc_io_t *io)
-{
-    return recv_to(peer, m, UCS_MEMORY_TYPE_CUDA, io);
 }
 
 /* A send may complete while its tail is still in UCX's buffer because the socket was full. Flushing
@@ -495,13 +472,17 @@ __attribute__((constructor)) static void give_back_signals(void)
         give_back(SIGHUP);
 }
 
-#define OPS                                                                               \
-    .connect = ucx_connect, .send = ucx_send, .recv = ucx_recv, .listen = ucx_listen,     \
-    .flush = ucx_flush, .flushed = ucx_flushed, .arm = ucx_arm, .progress = ucx_progress, \
-    .differs = ucx_differs, .abandon = ucx_abandon, .close = ucx_close
-static const mc_transport_ops_t ucx_ops = {OPS};
-static const mc_transport_ops_t device_ops = {OPS, .send_device = ucx_send_device,
-                                              .recv_device = ucx_recv_device};
+static const mc_transport_ops_t ucx_ops = {.connect = ucx_connect,
+                                           .send = ucx_send,
+                                           .recv = ucx_recv,
+                                           .listen = ucx_listen,
+                                           .flush = ucx_flush,
+                                           .flushed = ucx_flushed,
+                                           .arm = ucx_arm,
+                                           .progress = ucx_progress,
+                                           .differs = ucx_differs,
+                                           .abandon = ucx_abandon,
+                                           .close = ucx_close};
 
 /* Was UCX built with CUDA, and does the context's list of transports leave it that? */
 static bool moves_device_memory(const ucx_t *ucx)
@@ -526,8 +507,7 @@ int mc_ucx_create(const mc_ucx_params_t *params, mc_transport_t **transport)
         ucx_close(&ucx->transport);
         return status;
     }
-    if (moves_device_memory(ucx))
-        ucx->transport.ops = &device_ops;
+    ucx->transport.moves_device_memory = moves_device_memory(ucx);
     *transport = &ucx->transport;
     return MESHCOLL_OK;
 }

@@ -105,8 +105,8 @@ static void move(pair_t *p, size_t n, uint32_t from, uint32_t to, moment_t poste
 {
     mc_span_t out[64], in[64];
     unsigned char *const a = pattern(n, 7), *const b = pattern(n, 99);
-    const mc_message_t send = {42, out, cut(a, n, from, out), n, 0, false, false};
-    const mc_message_t recv = {42, in, cut(b, n, to, in), n, 0, false, false};
+    const mc_message_t send = {42, out, cut(a, n, from, out), n, 0, false, false, false};
+    const mc_message_t recv = {42, in, cut(b, n, to, in), n, 0, false, false, false};
     mc_io_t sent = io_of(p, 0), received = io_of(p, 1);
     int r = MESHCOLL_IN_PROGRESS;
     if (posted == BEFORE)
@@ -183,7 +183,7 @@ static void reduce_all(mc_shm_access_t access, bool oversubscribed)
             for (uint32_t i = 0; i < k; i++) /* of whole elements */
                 out[i] = (mc_span_t){a + bytes[b] / 4 * i / k * 4,
                                      (bytes[b] / 4 * (i + 1) / k - bytes[b] / 4 * i / k) * 4};
-            const mc_message_t m = {1, out, k, bytes[b], 0, false, false};
+            const mc_message_t m = {1, out, k, bytes[b], 0, false, false, false};
             const mc_consumer_t consumer = {sum_up, &got};
             mc_io_t sent = io_of(&p, 0), received = io_of(&p, 1);
             const int r = p.t[1]->ops->recv_reduce(p.peer[1], &m, &consumer, &received);
@@ -221,14 +221,14 @@ static void flood(mc_shm_access_t access)
     int n_sent = 0, n_received = 0;
     for (int i = 0; i < MESSAGES; i++) {
         out_span[i] = (mc_span_t){out + i, bytes[i % 4]};
-        const mc_message_t m = {(uint64_t)i, &out_span[i], 1, bytes[i % 4], 0, false, false};
+        const mc_message_t m = {(uint64_t)i, &out_span[i], 1, bytes[i % 4], 0, false, false, false};
         sent[i] = io_of(&p, 0);
         n_sent += p.t[0]->ops->send(p.peer[0], &m, &sent[i]) == MESHCOLL_IN_PROGRESS;
     }
     progress(&p, 20);
     for (int i = MESSAGES - 1; i >= 0; i--) {
         in_span[i] = (mc_span_t){in[i], bytes[i % 4]};
-        const mc_message_t m = {(uint64_t)i, &in_span[i], 1, bytes[i % 4], 0, false, false};
+        const mc_message_t m = {(uint64_t)i, &in_span[i], 1, bytes[i % 4], 0, false, false, false};
         received[i] = io_of(&p, 1);
         n_received += p.t[1]->ops->recv(p.peer[1], &m, &received[i]) == MESHCOLL_IN_PROGRESS;
     }
@@ -257,8 +257,8 @@ static void mismatch(size_t sent_bytes, const int32_t *known_as, const char *sai
     pair_t p = open_pair(MC_SHM_READ);
     unsigned char *const a = pattern(MOST, 1), *const b = pattern(MOST, 2);
     const mc_span_t out = {a, sent_bytes}, in = {b, sent_bytes / 2};
-    const mc_message_t send = {5, &out, 1, out.bytes, 0, false, false},
-                       recv = {5, &in, 1, in.bytes, 0, false, false};
+    const mc_message_t send = {5, &out, 1, out.bytes, 0, false, false, false},
+                       recv = {5, &in, 1, in.bytes, 0, false, false, false};
     mc_io_t sent = io_of(&p, 0), received = io_of(&p, 1);
     p.t[1]->known_as = known_as;
     cr_assert_eq(p.t[1]->ops->recv(p.peer[1], &recv, &received), MESHCOLL_IN_PROGRESS);
@@ -280,7 +280,7 @@ Test(shm, mutual_messages_go_in_pieces_up_to_a_larger_size)
         pair_t p = open_pair(MC_SHM_READ);
         unsigned char *const a = pattern(MC_SHM_EAGER, 1), *const b = pattern(MC_SHM_EAGER, 2);
         const mc_span_t out = {a, MC_SHM_EAGER}, in = {b, MC_SHM_EAGER};
-        mc_message_t m = {5, &out, 1, MC_SHM_EAGER, 0, false, mutual};
+        mc_message_t m = {5, &out, 1, MC_SHM_EAGER, 0, false, mutual, false};
         mc_io_t sent = io_of(&p, 0), received = io_of(&p, 1);
         const int s = p.t[0]->ops->send(p.peer[0], &m, &sent);
         cr_expect_eq(s, mutual ? MESHCOLL_OK : MESHCOLL_IN_PROGRESS);
@@ -301,7 +301,7 @@ Test(shm, messages_go_in_pieces_up_to_a_size)
         pair_t p = open_with(MC_SHM_READ, false);
         unsigned char *const a = pattern(bytes, 1), *const b = pattern(bytes, 2);
         const mc_span_t out = {a, bytes}, in = {b, bytes};
-        mc_message_t m = {5, &out, 1, bytes, 0, false, false};
+        mc_message_t m = {5, &out, 1, bytes, 0, false, false, false};
         mc_io_t sent = io_of(&p, 0), received = io_of(&p, 1);
         const int s = p.t[0]->ops->send(p.peer[0], &m, &sent);
         cr_expect_eq(s, bytes == MC_SHM_PIECES ? MESHCOLL_OK : MESHCOLL_IN_PROGRESS, "%zu", bytes);
@@ -322,8 +322,8 @@ Test(shm, drops_the_pieces_of_a_message_of_another_length)
     unsigned char *const a = pattern(20000, 1), *const b = pattern(20000, 2);
     const mc_span_t out = {a, 20000};
     mc_span_t in = {b, 10000};
-    mc_message_t send = {5, &out, 1, 20000, 0, false, false},
-                 recv = {5, &in, 1, 10000, 0, false, false};
+    mc_message_t send = {5, &out, 1, 20000, 0, false, false, false},
+                 recv = {5, &in, 1, 10000, 0, false, false, false};
     mc_io_t sent = io_of(&p, 0), received = io_of(&p, 1);
     cr_assert_eq(p.t[1]->ops->recv(p.peer[1], &recv, &received), MESHCOLL_IN_PROGRESS);
     cr_assert_eq(p.t[0]->ops->send(p.peer[0], &send, &sent), MESHCOLL_OK);
@@ -359,8 +359,8 @@ Test(shm, tells_of_memory_that_cannot_be_read)
     cr_assert(from != MAP_FAILED && munmap(from + (PAGES - 1) * PAGE, PAGE) == 0);
     const mc_span_t out = {from, PAGES * PAGE};
     const mc_span_t in[] = {{to, PAGE}, {to + PAGE, (PAGES - 1) * PAGE}}; /* two: not shared */
-    const mc_message_t send = {42, &out, 1, out.bytes, 0, false, false},
-                       recv = {42, in, 2, out.bytes, 0, false, false};
+    const mc_message_t send = {42, &out, 1, out.bytes, 0, false, false, false},
+                       recv = {42, in, 2, out.bytes, 0, false, false, false};
     mc_io_t sent = io_of(&p, 0), received = io_of(&p, 1);
     cr_assert_eq(p.t[0]->ops->send(p.peer[0], &send, &sent), MESHCOLL_IN_PROGRESS);
     cr_assert_eq(p.t[1]->ops->recv(p.peer[1], &recv, &received), MESHCOLL_IN_PROGRESS);
@@ -434,8 +434,8 @@ Test(shm, wakes_who_sleeps)
     pair_t p = open_pair(MC_SHM_READ);
     unsigned char byte = 1, got = 0;
     const mc_span_t out = {&byte, 1}, in = {&got, 1};
-    const mc_message_t send = {5, &out, 1, 1, 0, false, false},
-                       recv = {5, &in, 1, 1, 0, false, false};
+    const mc_message_t send = {5, &out, 1, 1, 0, false, false, false},
+                       recv = {5, &in, 1, 1, 0, false, false, false};
     mc_io_t sent = io_of(&p, 0), received = io_of(&p, 1);
     struct pollfd fd = {.fd = p.t[1]->fd, .events = POLLIN};
     for (int again = 0; again < 2; again++) {
@@ -462,14 +462,14 @@ Test(shm, wakes_who_waits_for_room)
     struct pollfd fd = {.fd = p.t[0]->fd, .events = POLLIN};
     int flying = 0, awaited = 0;
     for (int i = 0; i < MESSAGES; i++) {
-        const mc_message_t m = {5, &out, 1, 1, 0, false, false};
+        const mc_message_t m = {5, &out, 1, 1, 0, false, false, false};
         sent[i] = io_of(&p, 0);
         flying += p.t[0]->ops->send(p.peer[0], &m, &sent[i]) == MESHCOLL_IN_PROGRESS;
     }
     cr_assert_gt(flying, 0);
     cr_assert_eq(p.t[0]->ops->arm(p.t[0]), MESHCOLL_OK);
     for (int i = 0; i < MESSAGES; i++) {
-        const mc_message_t m = {5, &in, 1, 1, 0, false, false};
+        const mc_message_t m = {5, &in, 1, 1, 0, false, false, false};
         received[i] = io_of(&p, 1);
         awaited += p.t[1]->ops->recv(p.peer[1], &m, &received[i]) == MESHCOLL_IN_PROGRESS;
     }

@@ -61,7 +61,8 @@ static int send_or_push(trio_t *p, int i, int r, uint32_t more, bool pushed)
     mc_io_t *const io = &p->sending[r][i];
     p->out = (mc_span_t){p->sent, BYTES};
     *io = (mc_io_t){.finished = &p->finished[0]};
-    const mc_message_t m = {mc_tag(0, 1, (uint32_t)i), &p->out, 1, BYTES, more, pushed, false};
+    const mc_message_t m = {
+        mc_tag(0, 1, (uint32_t)i), &p->out, 1, BYTES, more, pushed, false, false};
     const int status = p->t[0]->ops->send(p->to[r], &m, io);
     cr_assert_geq(status, 0);
     p->left += status == MESHCOLL_IN_PROGRESS;
@@ -78,7 +79,8 @@ static void receive(trio_t *p, int i, int r)
     mc_io_t *const io = &p->receiving[r][i];
     p->span[r][i] = (mc_span_t){p->got[r][i], BYTES};
     *io = (mc_io_t){.finished = &p->finished[r + 1]};
-    const mc_message_t m = {mc_tag(0, 1, (uint32_t)i), &p->span[r][i], 1, BYTES, 0, false, false};
+    const mc_message_t m = {
+        mc_tag(0, 1, (uint32_t)i), &p->span[r][i], 1, BYTES, 0, false, false, false};
     const int status = p->t[r + 1]->ops->recv(p->from[r], &m, io);
     cr_assert_geq(status, 0);
     p->left += status == MESHCOLL_IN_PROGRESS;

@@ -83,7 +83,7 @@ int mc_proxy_open(meshcoll_t *h)
 
 static bool moves_device_memory(const mc_proxy_t *p, int32_t dim)
 {
-    return p->transport[dim] && p->transport[dim]->ops->send_device;
+    return p->transport[dim] && p->transport[dim]->moves_device_memory;
 }
 
 bool mc_proxy_is_direct(const meshcoll_t *h, mc_cu_context_t context)

@@ -224,32 +224,24 @@ static uint64_t numbered(uint64_t tag, uint64_t number, uint32_t digest)
     return tag | mc_tag_phase((uint32_t)number % (1 << MC_TAG_PHASE_BITS)) | digest;
 }
 
-typedef int (*move_t)(mc_peer_t *peer, const mc_message_t *message, mc_io_t *io);
-
-static move_t move_of(const mc_route_t *r)
-{
-    const mc_transport_ops_t *const ops = r->peer->transport->ops;
-    if (r->params.slots)
-        return r->params.receives ? ops->recv_device : ops->send_device;
-    return r->params.receives ? ops->recv : ops->send;
-}
-
 /* Parts that are messages of their own have one tag, and so match in order. */
 static int post(mc_route_t *r)
 {
     mc_flight_t *const f = flight_of(r, r->n_posted);
     const bool parts = r->params.parts;
     const uint64_t tag = r->params.receives ? r->params.peers_tag : r->params.own_tag;
-    const move_t move = move_of(r);
+    const mc_transport_ops_t *const ops = r->peer->transport->ops;
     f->n_messages = parts ? f->n : 1;
     for (uint32_t i = 0; i < f->n_messages; i++) {
         const mc_message_t m = {.tag = numbered(tag, r->n_posted, f->digest),
                                 .span = &f->span[i],
                                 .n_spans = parts ? 1 : f->n,
-                                .bytes = parts ? f->span[i].bytes : f->bytes};
+                                .bytes = parts ? f->span[i].bytes : f->bytes,
+                                .on_device = r->params.slots != 0};
         mc_route_io_t *const io = &f->io[i];
         *io = (mc_route_io_t){.io.finished = r->finished};
-        const int status = move(r->peer, &m, &io->io);
+        const int status =
+            r->params.receives ? ops->recv(r->peer, &m, &io->io) : ops->send(r->peer, &m, &io->io);
         if (status < 0)
             return status;
         io->complete = status == MESHCOLL_OK;
