@@ -115,13 +115,11 @@ void mc_shm_finish_offer(link_t *link, mc_io_t *io)
     mc_io_finish(io, MESHCOLL_OK);
 }
 
-/* Writes as many pieces of a started or requested message as there is room for; returns how
- * many. */
-static uint32_t give_pieces(link_t *link, mc_io_t *io)
+/* Writes as many pieces of a started or requested message as there is room for. */
+static void give_pieces(link_t *link, mc_io_t *io)
 {
-    uint32_t n = 0;
     for (mc_shm_slot_t *slot;
-         io->done < io->message.bytes && (slot = mc_shm_free_slot_and_page(link)); n++) {
+         io->done < io->message.bytes && (slot = mc_shm_free_slot_and_page(link));) {
         const size_t left = io->message.bytes - io->done;
         const size_t part = left < MC_SHM_PAGE ? left : MC_SHM_PAGE;
         mc_shm_move(io, page_to_fill(link), part, false);
@@ -132,7 +130,6 @@ static uint32_t give_pieces(link_t *link, mc_io_t *io)
         publish_only(link, slot);
     }
     mc_shm_wake(link);
-    return n;
 }
 
 /* Is it sent without a request from the receiver? */
@@ -163,61 +160,47 @@ bool mc_shm_has_room(link_t *link)
            (io && room_for(link, needs_page(link, io)));
 }
 
-/* A message of more than a page; returns whether all of it is written. */
-static bool begin_pieces(link_t *link, mc_shm_slot_t *slot, mc_io_t *io)
-{
-    mc_shm_move(io, page_to_fill(link), MC_SHM_PAGE, false);
-    write_head(slot, MC_SHM_MESSAGE, &io->message);
-    io->done = MC_SHM_PAGE;
-    publish_only(link, slot);
-    give_pieces(link, io);
-    return io->done == io->message.bytes;
-}
+/* WAITS: for room; OFFERED: complete once its receiver tells so. */
+typedef enum { WAITS, OFFERED, WRITTEN } sent_t;
 
-/* Starts the first waiting send; returns whether it has left the queue. */
-static bool begin_first(link_t *link, mc_shm_slot_t *slot, mc_io_t *io)
+/* Begins a send, or goes on with its pieces. */
+static sent_t go_on(link_t *link, mc_io_t *io)
 {
-    if (!is_eager(link, &io->message)) {
-        mc_io_pop(&link->sending);
-        write_offer(link, slot, io);
-        return true;
-    }
-    if (io->message.bytes <= MC_SHM_PAGE)
-        write_message(link, slot, &io->message);
-    else if (!begin_pieces(link, slot, io))
-        return false;
-    mc_io_pop(&link->sending);
-    mc_io_finish(io, MESHCOLL_OK);
-    return true;
-}
-
-/* Returns whether the first waiting send has left the queue. */
-static bool send_first(link_t *link, uint32_t *events)
-{
-    mc_io_t *const io = link->sending.first;
+    const mc_message_t *const m = &io->message;
     if (io->offer[0] == 0 && io->done == 0) {
         mc_shm_slot_t *const slot = room_for(link, needs_page(link, io));
-        *events += slot != NULL;
-        return slot && begin_first(link, slot, io);
+        if (!slot)
+            return WAITS;
+        if (!is_eager(link, m)) {
+            write_offer(link, slot, io);
+            return OFFERED;
+        }
+        if (m->bytes <= MC_SHM_PAGE) {
+            write_message(link, slot, m);
+            return WRITTEN;
+        }
+        mc_shm_move(io, page_to_fill(link), MC_SHM_PAGE, false);
+        write_head(slot, MC_SHM_MESSAGE, m);
+        io->done = MC_SHM_PAGE;
+        publish_only(link, slot);
     }
-    *events += give_pieces(link, io);
-    if (io->done < io->message.bytes)
-        return false;
-    mc_io_pop(&link->sending);
-    if (io->offer[0])
-        mc_shm_finish_offer(link, io);
-    else
-        mc_io_finish(io, MESHCOLL_OK);
-    return true;
+    give_pieces(link, io);
+    return io->done == m->bytes ? WRITTEN : WAITS;
 }
 
 uint32_t mc_shm_send_on(link_t *link)
 {
-    uint32_t n = 0;
-    while (link->sending.first && send_first(link, &n))
-        ;
+    const uint64_t before = link->n_out;
+    sent_t sent;
+    for (mc_io_t *io; (io = link->sending.first) && (sent = go_on(link, io)) != WAITS;) {
+        mc_io_pop(&link->sending);
+        if (sent == WRITTEN && io->offer[0])
+            mc_shm_finish_offer(link, io);
+        else if (sent == WRITTEN)
+            mc_io_finish(io, MESHCOLL_OK);
+    }
     mc_shm_wake_peers(&shm_of(link)->transport);
-    return n;
+    return (uint32_t)(link->n_out - before);
 }
 
 /* Announces a message on the board, which is written there once its last send has started. */
@@ -260,11 +243,8 @@ int mc_shm_send(mc_peer_t *peer, const mc_message_t *m, mc_io_t *io)
     io->message = *m;
     io->done = io->at = 0;
     io->offer[0] = 0;
-    if (slot && !is_eager(link, m))
-        write_offer(link, slot, io);
-    else if (has_room && begin_pieces(link, slot, io))
-        return MESHCOLL_OK;
-    else
+    const sent_t sent = link->sending.first ? WAITS : go_on(link, io);
+    if (sent == WAITS)
         mc_io_append(&link->sending, io);
-    return MESHCOLL_IN_PROGRESS;
+    return sent == WRITTEN ? MESHCOLL_OK : MESHCOLL_IN_PROGRESS;
 }
