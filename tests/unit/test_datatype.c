@@ -208,7 +208,7 @@ static void check_place(const subject_t *s, size_t n, int into, size_t shift)
     unsigned char behind[ELEMENT];
     memset(at + n * size, 0x77, size);
     memset(behind, 0x77, sizeof behind);
-    s->set->kernel[s->type][s->op](at, a + offset, b + offset, n);
+    s->set->of[s->type].kernel[s->op](at, a + offset, b + offset, n);
     for (size_t i = 0; i < n; i++) {
         _Alignas(16) unsigned char one[3][ELEMENT];
         memcpy(one[0], x + offset + i * size, size);
@@ -231,7 +231,7 @@ static void check_set(const mc_kernels_t *set)
     for (int type = 0; type < MESHCOLL_DATATYPES; type++)
         for (int op = 0; op < MESHCOLL_OPS; op++) {
             const subject_t s = {set, (meshcoll_datatype_t)type, (meshcoll_op_t)op, &random};
-            for (size_t n = 0; n < MOST && set->kernel[type][op]; n++)
+            for (size_t n = 0; n < MOST && set->of[type].kernel[op]; n++)
                 for (int into = 0; into < 3; into++)
                     check_place(&s, n, into, n % ALIGNMENTS);
         }
@@ -254,9 +254,10 @@ Test(datatype, sets_are_complete)
 {
     for (int i = 1; i < mc_n_kernels; i++)
         for (int type = 0; type < MESHCOLL_DATATYPES; type++) {
-            cr_assert_eq(!mc_kernels[i]->divide[type], !mc_kernels[0]->divide[type]);
+            cr_assert_eq(!mc_kernels[i]->of[type].divide, !mc_kernels[0]->of[type].divide);
             for (int op = 0; op < MESHCOLL_OPS; op++)
-                cr_assert_eq(!mc_kernels[i]->kernel[type][op], !mc_kernels[0]->kernel[type][op]);
+                cr_assert_eq(!mc_kernels[i]->of[type].kernel[op],
+                             !mc_kernels[0]->of[type].kernel[op]);
         }
 }
 
@@ -389,8 +390,8 @@ Test(datatype, quotients)
     for (int set = 0; set < mc_n_kernels; set++)
         for (int t = 0; t < MESHCOLL_DATATYPES; t++) {
             const meshcoll_datatype_t type = (meshcoll_datatype_t)t;
-            const mc_scale_t divide = mc_kernels[set]->divide[t];
-            cr_assert_eq(!divide, !mc_kernels[set]->kernel[t][MESHCOLL_AVG]);
+            const mc_scale_t divide = mc_kernels[set]->of[t].divide;
+            cr_assert_eq(!divide, !mc_kernels[set]->of[t].kernel[MESHCOLL_AVG]);
             for (size_t k = 0; divide && mc_kernels[set]->runs_here() && k < MC_COUNT(divisors);
                  k++) {
                 _Alignas(64) unsigned char at[ROOM], was[ROOM], one[ELEMENT];
@@ -420,14 +421,14 @@ Test(datatype, integer_averages_truncate)
     int8_t x[] = {-7, 7, -128, 127};
     uint64_t y[] = {UINT64_MAX, 5};
     int64_t z = INT64_MIN;
-    mc_kernels_best()->divide[MESHCOLL_INT8](x, MC_COUNT(x), 200);
+    mc_kernels_best()->of[MESHCOLL_INT8].divide(x, MC_COUNT(x), 200);
     cr_assert(x[0] == 0 && x[1] == 0 && x[2] == 0 && x[3] == 0);
     int8_t w[] = {-7, 7};
-    mc_kernels_best()->divide[MESHCOLL_INT8](w, MC_COUNT(w), 2);
+    mc_kernels_best()->of[MESHCOLL_INT8].divide(w, MC_COUNT(w), 2);
     cr_assert(w[0] == -3 && w[1] == 3);
-    mc_kernels_best()->divide[MESHCOLL_UINT64](y, MC_COUNT(y), 3);
+    mc_kernels_best()->of[MESHCOLL_UINT64].divide(y, MC_COUNT(y), 3);
     cr_assert(y[0] == UINT64_MAX / 3 && y[1] == 1);
-    mc_kernels_best()->divide[MESHCOLL_INT64](&z, 1, 2);
+    mc_kernels_best()->of[MESHCOLL_INT64].divide(&z, 1, 2);
     cr_assert(z == INT64_MIN / 2);
 }
 

@@ -42,7 +42,7 @@ static bool is_same(meshcoll_datatype_t type, element_t x, element_t y)
 static void check_triple(const mc_kernels_t *set, meshcoll_datatype_t type, meshcoll_op_t op,
                          element_t x, element_t y, element_t z)
 {
-    const mc_kernel_t kernel = set->kernel[type][op];
+    const mc_kernel_t kernel = set->of[type].kernel[op];
     const char *const name = meshcoll_datatype_name(type), *const what = meshcoll_op_name(op);
     const double a = mc_element_get(type, x.at, 0).a, b = mc_element_get(type, y.at, 0).a;
     cr_assert(is_same(type, reduced(kernel, x, y), reduced(kernel, y, x)),

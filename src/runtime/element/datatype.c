@@ -87,7 +87,7 @@ mc_kernel_t mc_kernel(meshcoll_datatype_t datatype, meshcoll_op_t op)
 {
     if ((unsigned)datatype >= MESHCOLL_DATATYPES || (unsigned)op >= MESHCOLL_OPS)
         return NULL;
-    return mc_kernels_best()->kernel[datatype][op];
+    return mc_kernels_best()->of[datatype].kernel[op];
 }
 
 mc_reducer_t mc_reducer(meshcoll_datatype_t datatype, meshcoll_op_t op)
@@ -95,7 +95,7 @@ mc_reducer_t mc_reducer(meshcoll_datatype_t datatype, meshcoll_op_t op)
     mc_reducer_t r = {.datatype = datatype, .kernel = mc_kernel(datatype, op)};
     mc_user_op_t user;
     if (op == MESHCOLL_AVG)
-        r.divide = mc_kernels_best()->divide[datatype];
+        r.divide = mc_kernels_best()->of[datatype].divide;
     if (r.kernel || !mc_user_op_find(op, &user))
         return r;
     r.function = user.function;

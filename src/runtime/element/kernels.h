@@ -18,9 +18,11 @@ typedef void (*mc_scale_t)(void *at, size_t n, int32_t by);
 
 typedef struct {
     const char *name;
-    bool (*runs_here)(void);                              /* does this processor support the set? */
-    mc_kernel_t kernel[MESHCOLL_DATATYPES][MESHCOLL_OPS]; /* NULL: not supported; avg: the sum */
-    mc_scale_t divide[MESHCOLL_DATATYPES]; /* of datatypes that have an average; else NULL */
+    bool (*runs_here)(void); /* does this processor support the set? */
+    struct {
+        mc_kernel_t kernel[MESHCOLL_OPS]; /* NULL: not supported; avg: the sum */
+        mc_scale_t divide;                /* of datatypes that have an average; else NULL */
+    } of[MESHCOLL_DATATYPES];
 } mc_kernels_t;
 
 /* The sets, and the processors they are compiled for. */

@@ -41,36 +41,27 @@
 
 /* Sums and products of signed integers use unsigned arithmetic: the same bits, and overflow
  * wraps. */
-#define INTEGER(name, type, wide)       \
-    KERNEL(name##_sum, u##type, SUM)    \
-    KERNEL(name##_prod, u##type, UPROD) \
+#define INTEGER(name, type, bits, wide) \
+    KERNEL(name##_sum, bits, SUM)       \
+    KERNEL(name##_prod, bits, UPROD)    \
     KERNEL(name##_min, type, MIN)       \
     KERNEL(name##_max, type, MAX)       \
-    INTEGER_BITS(name, u##type)         \
+    KERNEL(name##_land, bits, LAND)     \
+    KERNEL(name##_lor, bits, LOR)       \
+    KERNEL(name##_lxor, bits, LXOR)     \
+    KERNEL(name##_band, bits, BAND)     \
+    KERNEL(name##_bor, bits, BOR)       \
+    KERNEL(name##_bxor, bits, BXOR)     \
     DIVIDE(name, type, wide)
-#define UNSIGNED(name, type, wide)   \
-    KERNEL(name##_sum, type, SUM)    \
-    KERNEL(name##_prod, type, UPROD) \
-    KERNEL(name##_min, type, MIN)    \
-    KERNEL(name##_max, type, MAX)    \
-    INTEGER_BITS(name, type)         \
-    DIVIDE(name, type, wide)
-#define INTEGER_BITS(name, type)    \
-    KERNEL(name##_land, type, LAND) \
-    KERNEL(name##_lor, type, LOR)   \
-    KERNEL(name##_lxor, type, LXOR) \
-    KERNEL(name##_band, type, BAND) \
-    KERNEL(name##_bor, type, BOR)   \
-    KERNEL(name##_bxor, type, BXOR)
 
-INTEGER(int8, int8_t, int32_t)
-INTEGER(int16, int16_t, int32_t)
-INTEGER(int32, int32_t, int64_t)
-INTEGER(int64, int64_t, int64_t)
-UNSIGNED(uint8, uint8_t, uint32_t)
-UNSIGNED(uint16, uint16_t, uint32_t)
-UNSIGNED(uint32, uint32_t, uint32_t)
-UNSIGNED(uint64, uint64_t, uint64_t)
+INTEGER(int8, int8_t, uint8_t, int32_t)
+INTEGER(int16, int16_t, uint16_t, int32_t)
+INTEGER(int32, int32_t, uint32_t, int64_t)
+INTEGER(int64, int64_t, uint64_t, int64_t)
+INTEGER(uint8, uint8_t, uint8_t, uint32_t)
+INTEGER(uint16, uint16_t, uint16_t, uint32_t)
+INTEGER(uint32, uint32_t, uint32_t, uint32_t)
+INTEGER(uint64, uint64_t, uint64_t, uint64_t)
 
 #define FLOAT(name, type)                    \
     KERNEL(name##_sum, type, SUM)            \
@@ -220,65 +211,61 @@ PAIR(int64_int64, int64_t, int64_t)
 
 /* The table ------------------------------------------------------------------------------------ */
 
-#define MATH_ROW(name) \
+#define MATH(name) \
     [MESHCOLL_SUM] = name##_sum, [MESHCOLL_AVG] = name##_sum, [MESHCOLL_PROD] = name##_prod
-#define ORDER_ROW(name) [MESHCOLL_MIN] = name##_min, [MESHCOLL_MAX] = name##_max
-#define BITS_ROW(name)                                                                         \
+#define ORDER(name) [MESHCOLL_MIN] = name##_min, [MESHCOLL_MAX] = name##_max
+#define BITS(name)                                                                             \
     [MESHCOLL_LAND] = name##_land, [MESHCOLL_LOR] = name##_lor, [MESHCOLL_LXOR] = name##_lxor, \
     [MESHCOLL_BAND] = name##_band, [MESHCOLL_BOR] = name##_bor, [MESHCOLL_BXOR] = name##_bxor
 /* A bool is a byte of any value, so bitwise operations and comparisons are logical ones. */
-#define BOOL_ROW(name)                                                                         \
+#define BOOLS(name)                                                                            \
     [MESHCOLL_LAND] = name##_land, [MESHCOLL_LOR] = name##_lor, [MESHCOLL_LXOR] = name##_lxor, \
     [MESHCOLL_BAND] = name##_land, [MESHCOLL_BOR] = name##_lor, [MESHCOLL_BXOR] = name##_lxor, \
     [MESHCOLL_MIN] = name##_land, [MESHCOLL_MAX] = name##_lor
-#define LOC_ROW(name) [MESHCOLL_MINLOC] = name##_minloc, [MESHCOLL_MAXLOC] = name##_maxloc
+#define INTEGER_ROW(name)                                    \
+    {                                                        \
+        {MATH(name), ORDER(name), BITS(name)}, name##_divide \
+    }
+#define FLOAT_ROW(name)                          \
+    {                                            \
+        {MATH(name), ORDER(name)}, name##_divide \
+    }
+#define COMPLEX_ROW(name)           \
+    {                               \
+        {MATH(name)}, name##_divide \
+    }
+#define LOC_ROW(name)                                                                \
+    {                                                                                \
+        {[MESHCOLL_MINLOC] = name##_minloc, [MESHCOLL_MAXLOC] = name##_maxloc}, NULL \
+    }
 
 const mc_kernels_t SET = {
     .name = SET_NAME,
     .runs_here = runs_here,
-    .kernel =
+    .of =
         {
-            [MESHCOLL_INT8] = {MATH_ROW(int8), ORDER_ROW(int8), BITS_ROW(int8)},
-            [MESHCOLL_INT16] = {MATH_ROW(int16), ORDER_ROW(int16), BITS_ROW(int16)},
-            [MESHCOLL_INT32] = {MATH_ROW(int32), ORDER_ROW(int32), BITS_ROW(int32)},
-            [MESHCOLL_INT64] = {MATH_ROW(int64), ORDER_ROW(int64), BITS_ROW(int64)},
-            [MESHCOLL_UINT8] = {MATH_ROW(uint8), ORDER_ROW(uint8), BITS_ROW(uint8)},
-            [MESHCOLL_UINT16] = {MATH_ROW(uint16), ORDER_ROW(uint16), BITS_ROW(uint16)},
-            [MESHCOLL_UINT32] = {MATH_ROW(uint32), ORDER_ROW(uint32), BITS_ROW(uint32)},
-            [MESHCOLL_UINT64] = {MATH_ROW(uint64), ORDER_ROW(uint64), BITS_ROW(uint64)},
-            [MESHCOLL_FLOAT16] = {MATH_ROW(float16), ORDER_ROW(float16)},
-            [MESHCOLL_BFLOAT16] = {MATH_ROW(bfloat16), ORDER_ROW(bfloat16)},
-            [MESHCOLL_FLOAT32] = {MATH_ROW(float32), ORDER_ROW(float32)},
-            [MESHCOLL_FLOAT64] = {MATH_ROW(float64), ORDER_ROW(float64)},
-            [MESHCOLL_FLOAT8_E4M3] = {MATH_ROW(float8_e4m3), ORDER_ROW(float8_e4m3)},
-            [MESHCOLL_FLOAT8_E5M2] = {MATH_ROW(float8_e5m2), ORDER_ROW(float8_e5m2)},
-            [MESHCOLL_COMPLEX64] = {MATH_ROW(complex64)},
-            [MESHCOLL_COMPLEX128] = {MATH_ROW(complex128)},
-            [MESHCOLL_FLOAT32_INT32] = {LOC_ROW(float32_int32)},
-            [MESHCOLL_FLOAT64_INT32] = {LOC_ROW(float64_int32)},
-            [MESHCOLL_INT32_INT32] = {LOC_ROW(int32_int32)},
-            [MESHCOLL_INT64_INT32] = {LOC_ROW(int64_int32)},
-            [MESHCOLL_FLOAT64_INT64] = {LOC_ROW(float64_int64)},
-            [MESHCOLL_INT64_INT64] = {LOC_ROW(int64_int64)},
-            [MESHCOLL_BOOL] = {BOOL_ROW(uint8)},
-        },
-    .divide =
-        {
-            [MESHCOLL_INT8] = int8_divide,
-            [MESHCOLL_INT16] = int16_divide,
-            [MESHCOLL_INT32] = int32_divide,
-            [MESHCOLL_INT64] = int64_divide,
-            [MESHCOLL_UINT8] = uint8_divide,
-            [MESHCOLL_UINT16] = uint16_divide,
-            [MESHCOLL_UINT32] = uint32_divide,
-            [MESHCOLL_UINT64] = uint64_divide,
-            [MESHCOLL_FLOAT16] = float16_divide,
-            [MESHCOLL_BFLOAT16] = bfloat16_divide,
-            [MESHCOLL_FLOAT32] = float32_divide,
-            [MESHCOLL_FLOAT64] = float64_divide,
-            [MESHCOLL_FLOAT8_E4M3] = float8_e4m3_divide,
-            [MESHCOLL_FLOAT8_E5M2] = float8_e5m2_divide,
-            [MESHCOLL_COMPLEX64] = complex64_divide,
-            [MESHCOLL_COMPLEX128] = complex128_divide,
+            [MESHCOLL_INT8] = INTEGER_ROW(int8),
+            [MESHCOLL_INT16] = INTEGER_ROW(int16),
+            [MESHCOLL_INT32] = INTEGER_ROW(int32),
+            [MESHCOLL_INT64] = INTEGER_ROW(int64),
+            [MESHCOLL_UINT8] = INTEGER_ROW(uint8),
+            [MESHCOLL_UINT16] = INTEGER_ROW(uint16),
+            [MESHCOLL_UINT32] = INTEGER_ROW(uint32),
+            [MESHCOLL_UINT64] = INTEGER_ROW(uint64),
+            [MESHCOLL_FLOAT16] = FLOAT_ROW(float16),
+            [MESHCOLL_BFLOAT16] = FLOAT_ROW(bfloat16),
+            [MESHCOLL_FLOAT32] = FLOAT_ROW(float32),
+            [MESHCOLL_FLOAT64] = FLOAT_ROW(float64),
+            [MESHCOLL_FLOAT8_E4M3] = FLOAT_ROW(float8_e4m3),
+            [MESHCOLL_FLOAT8_E5M2] = FLOAT_ROW(float8_e5m2),
+            [MESHCOLL_COMPLEX64] = COMPLEX_ROW(complex64),
+            [MESHCOLL_COMPLEX128] = COMPLEX_ROW(complex128),
+            [MESHCOLL_FLOAT32_INT32] = LOC_ROW(float32_int32),
+            [MESHCOLL_FLOAT64_INT32] = LOC_ROW(float64_int32),
+            [MESHCOLL_INT32_INT32] = LOC_ROW(int32_int32),
+            [MESHCOLL_INT64_INT32] = LOC_ROW(int64_int32),
+            [MESHCOLL_FLOAT64_INT64] = LOC_ROW(float64_int64),
+            [MESHCOLL_INT64_INT64] = LOC_ROW(int64_int64),
+            [MESHCOLL_BOOL] = {{BOOLS(uint8)}, NULL},
         },
 };
