@@ -15,7 +15,8 @@
 #include "runtime/progress/busy.h"
 #include "runtime/progress/callback.h"
 #include "runtime/progress/failure.h"
-#include "runtime/progress/progress_thread.h"
+#include "runtime/progress/progress.h"
+#include "runtime/progress/threads.h"
 
 #include <sched.h>
 #include <stdlib.h>

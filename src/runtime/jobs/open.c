@@ -8,7 +8,7 @@
 #include "runtime/jobs/close.h"
 #include "runtime/jobs/jobs.h"
 #include "runtime/progress/failure.h"
-#include "runtime/progress/progress_thread.h"
+#include "runtime/progress/threads.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -84,6 +84,10 @@ void mc_job_check_peers(mc_job_t *job);
  * the hook, yields or sleeps. */
 void mc_wait_idle(meshcoll_t *h, mc_waiting_t *w);
 
+/* One turn of a wait on a handle with a lock: progresses it, yields or sleeps. The lock is held on
+ * entry and return, and released in between. */
+void mc_threads_turn(meshcoll_t *h, mc_waiting_t *w);
+
 /* A turn of a test, under the lock. Where it finds nothing and ranks share cores it yields, without the lock: what
  * is missing may come from a rank that waits for this core. */
 void mc_test_turn(meshcoll_t *h);

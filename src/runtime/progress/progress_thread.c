@@ -1,9 +1,9 @@
-#include "runtime/progress/progress_thread.h"
+#include "runtime/progress/callback.h"
+#include "runtime/progress/progress.h"
+#include "runtime/progress/threads.h"
 
 #include "base/system/descriptor.h"
 #include "base/system/process.h"
-#include "runtime/progress/callback.h"
-#include "runtime/progress/progress.h"
 
 #include <errno.h>
 #include <stdlib.h>

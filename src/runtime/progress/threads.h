@@ -36,6 +36,11 @@ typedef struct mc_threads {
     mc_job_t *next; /* next in the process's list */
 } mc_threads_t;
 
+/* Opens what the settings ask for; job->threads stays NULL where a single thread uses the job.
+ * ERR_PARSE or ERR_NO_MEMORY. */
+int mc_threads_open(mc_job_t *job, const mc_settings_t *settings);
+void mc_threads_close(mc_job_t *job);
+
 void mc_threads_lock(mc_threads_t *t);
 void mc_threads_unlock(mc_threads_t *t);
 

@@ -8,7 +8,7 @@
 
 #include "runtime/progress/callback.h"
 #include "runtime/progress/progress.h"
-#include "runtime/progress/progress_thread.h"
+#include "runtime/progress/threads.h"
 
 static inline void mc_wait_turn(meshcoll_t *h, mc_waiting_t *w)
 {
