@@ -173,11 +173,6 @@ static inline uint64_t mc_tag_data(int32_t source, uint32_t id)
     return mc_tag(source, id >> MC_TAG_SEQ_BITS, 0) | MC_TAG_DATA | (id & low);
 }
 
-/* The bits in which all messages of one kind in an operation are alike, whoever sends them. */
-static inline uint64_t mc_tag_call_bits(void)
-{
-    return ~UINT64_C(0) >> MC_TAG_SOURCE_BITS >> MC_TAG_SEQ_BITS << MC_TAG_SEQ_BITS;
-}
 static inline uint32_t mc_tag_digest(uint64_t tag)
 {
     return (uint32_t)tag & ((UINT32_C(1) << MC_TAG_DIGEST_BITS) - 1);
@@ -186,11 +181,10 @@ static inline uint32_t mc_tag_digest(uint64_t tag)
  * All that proxies send is one operation: of that, all bits but the digest, which tell the message. */
 static inline uint64_t mc_tag_alike_bits(uint64_t own)
 {
-    const uint64_t data = UINT64_C(3) << MC_TAG_SEQ_BITS;
-    const uint32_t operation =
-        (uint32_t)(own >> (MC_TAG_KIND_BITS + MC_TAG_SEQ_BITS)) & MC_TAG_GREETING;
+    const int below = MC_TAG_KIND_BITS + MC_TAG_SEQ_BITS;
+    const uint32_t operation = (uint32_t)(own >> below) & MC_TAG_GREETING;
     return operation == MC_TAG_ROUTE ? ~((UINT64_C(1) << MC_TAG_DIGEST_BITS) - 1)
-                                     : mc_tag_call_bits() & ~data;
+                                     : ~UINT64_C(0) >> MC_TAG_SOURCE_BITS >> below << below;
 }
 /* Is it of the same operation as a message of the tag `own`, and of another call? */
 static inline bool mc_tag_differs(uint64_t tag, uint64_t own)

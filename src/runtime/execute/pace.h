@@ -1,39 +1,22 @@
 /*
- * Pacing: flow control between boxes. It bounds the bytes in flight through the ports of a box, on transports whose
- * sends complete without the receiver (mc_transport_t.streams), such as UCX over TCP.
+ * Pacing: flow control on transports whose sends complete without the receiver (mc_transport_t.streams), such as UCX
+ * over TCP. It bounds to a share (mc_pacing_share) what a rank sends, as TCP's send buffers accept megabytes at once, and
+ * what all senders together have in flight to one receiver: more would overflow the queue before its port, and TCP
+ * recovers only after a timeout (incast: Phanishayee et al. 2008). docs/dev/runtime.md#pacing says why and when.
  *
- * Pacing bounds two amounts. The unit is the share of a rank: the windows of all ports of its box, divided by the
- * number of ranks that use these ports, or by 2 for a single rank (mc_pacing_share).
- * - Bytes that a rank sends: its share. TCP's send buffers accept megabytes at once, and the ranks of a box together
- *   can overflow a queue on the path (docs/lab-notes/network.md).
- * - Bytes that all senders together have in flight to one receiver: the share of the receiver. More would overflow
- *   the queue before the receiver's port, and TCP recovers only after a timeout (incast: Phanishayee et al. 2008).
+ * - Window. In a phase in which a rank sends and receives, a send starts when at most a share of the bytes of the
+ *   receives before it, in program order, is outstanding.
+ * - Request credits, if several ranks send to one. The first messages of each sender, up to the receiver's share divided
+ *   by the number of senders, need none. The receiver requests each later message when enough earlier ones have come.
+ * - Completion credits, if one rank sends to several, to the next rank of a chain, or to one other rank while ranks
+ *   beside it send to theirs through the same ports. The receiver acknowledges each message, and the sender continues
+ *   while at most a share is in flight. The window does not suffice in a chain: receives of a rank may complete while
+ *   one of its sends is late, and the sends after that one would start together. There are none where a rank of a chain
+ *   receives at most the window of a box, or one of several receivers at most its part of the sender's share.
  *
- * There are three rules. The window applies to every phase; some phases use credits in addition.
- * - Window. It has an effect where a rank sends and receives in the same phase. The receives show the
- *   progress of the wires: a send starts when at most a share of the bytes of the receives before it, in program
- *   order, is outstanding.
- * - Request credits, if several ranks send to one rank that sends nothing back (gather by a star). A
- *   credit is an empty message from the receiver to the sender. The first messages of each sender, up to the
- *   receiver's share divided by the number of senders, need no credit. The receiver requests each later message when
- *   enough earlier ones have arrived.
- * - Completion credits, if one rank sends to several (scatter by a star), to the next rank of a chain, or to
- *   one other rank while ranks beside it send to theirs through the same ports (a tree of two boxes on each line).
- *   The receiver acknowledges each message, and the sender continues while at most a share is in flight. The window
- *   does not suffice in a chain: receives of a rank may complete while one of its sends is late, and the sends after
- *   that one would start together. Three cases have no credits: a rank of a chain that receives at most the window of a
- *   box in the phase, a rank of another phase that receives at most the sender's share divided by the number of
- *   receivers, and a pair of ranks that has the ports to itself.
- *
- * Why pacing does not deadlock: a message waits only for an earlier one of the same phase, in program order. So no
- * cycle of waits arises. tests/unit/test_window.c tests a stricter condition: all plans complete if every rank runs
- * its steps strictly one after another and, in phases with credits, a send blocks until its receive is reached.
- *
- * Why both ends agree: three inputs determine which messages of a phase have credits: the traffic of the phase
- * (mc_traffic_t), the sizes of the messages between the two ranks, and mc_pacing_t. All are the same at both ends:
- * the first two follow from strategy and count, the last one from mesh and links, which all ranks have.
- *
- * Limits: compose/pace/limits.h. The planner uses the same limits, so that strategies have enough segments.
+ * No deadlock: a message waits only for an earlier one of the same phase, in program order. tests/unit/test_window.c
+ * tests a stricter condition. Both ends agree which messages have credits, as that follows from the traffic of the phase,
+ * the sizes of the messages between the two ranks, and mc_pacing_t, which all ranks have.
  */
 #ifndef MC_RUNTIME_PACE_H
 #define MC_RUNTIME_PACE_H

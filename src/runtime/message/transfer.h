@@ -1,25 +1,10 @@
 /*
- * Tagged messages between two ranks, over the connections of the collectives.
+ * Tagged messages between two ranks, over the connections of the collectives. A header announces each; those of a pair
+ * arrive and are matched in the order in which they were sent. docs/dev/runtime.md#how-a-message-travels tells of
+ * headers, the ways by size, and credits.
  *
- * Every message is announced by a header of fixed length. Headers of a pair arrive in the order in
- * which they were sent, and the receiver matches them in that order, so messages of a pair with the
- * same tag do not overtake each other. Transports pass headers on without a posted receive
- * (listen() in transport.h), which is what makes a receive from any rank possible: matching is this
- * room's, not the transport's.
- *
- * - EAGER: the header has the data, or a message with the data follows at once.
- * - OFFER: the data waits at the sender until a receive matches and answers READY (rendezvous).
- * - CREDIT: the sender may announce more messages.
- * - NOTE: eager, of the library to itself (messages.h); only a receive for notes matches it.
- *
- * Each handle of a family has messages of its own; their headers arrive at the job and are passed on by
- * context. A header of a group that this rank has not created yet, or of a handle that has no messages so
- * far, is parked until then.
- *
- * A rank may announce MC_MESSAGE_WINDOW messages to another before that one has matched them; more
- * wait at the sender. So a sender ahead costs the receiver at most a window of eager messages. Where
- * a posted receive matches none of them, what it waits for may be behind the window, and the receiver
- * extends it: then its memory grows at its own request.
+ * Each handle of a family has messages of its own; their headers arrive at the job and are passed on by context. A
+ * header of a group that this rank has not created yet, or of a handle that has no messages so far, is parked.
  */
 #ifndef MC_MESSAGE_TRANSFER_H
 #define MC_MESSAGE_TRANSFER_H
@@ -36,11 +21,11 @@ enum { MC_MESSAGE_WINDOW = 32, MC_MESSAGE_EAGER = 8 << 10, MC_MESSAGE_INLINE = 8
 #define MC_MESSAGE_CREDITS (UINT32_C(1) << 20)
 
 typedef enum {
-    MC_HEADER_EAGER,
-    MC_HEADER_NOTE,
-    MC_HEADER_OFFER,
-    MC_HEADER_READY,
-    MC_HEADER_CREDIT
+    MC_HEADER_EAGER, /* it has the data, or a message with the data follows at once */
+    MC_HEADER_NOTE, /* the same, of the library to itself (messages.h): only a receive for notes matches it */
+    MC_HEADER_OFFER, /* the data waits at the sender until a receive matches and answers */
+    MC_HEADER_READY, /* the answer */
+    MC_HEADER_CREDIT /* the sender may announce more messages */
 } mc_header_kind_t;
 
 typedef struct {

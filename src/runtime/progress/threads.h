@@ -1,10 +1,7 @@
 /*
- * Threads on the meshes of one job: its lock, and a progress thread of its own.
- *
- * A job used by one thread (MESHCOLL_THREADS=single without a progress thread, the default) has
- * no mc_threads_t and takes no lock. Otherwise every public function holds the job's lock from
- * start to end, and releases it only between two polls of a wait. The state of running requests is
- * written under the lock only.
+ * Threads on the meshes of one job: its lock, and a progress thread of its own. A job used by one
+ * thread, the default, has neither. Otherwise every public function holds the lock from start to end,
+ * and releases it only between two polls of a wait.
  *
  * While one thread sleeps on the transports' descriptors, another may use the transports, after
  * which no descriptor signals the next event. So a thread that has used them wakes the sleeper,
