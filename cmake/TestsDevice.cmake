@@ -315,12 +315,13 @@ if(NOT MESHCOLL_SANITIZE)
         "    await_call(q, lane->begun, lane->word + MC_DEVICE_SLOTS);" "")
     meshcoll_gpu_mutant(one_slot gpu/stream/stream.c slow 1 "(uint64_t)slot *" "0 * (uint64_t)slot *")
     meshcoll_gpu_mutant(same_piece gpu/stream/stream.c slow 1 "q->call->piece, 0, pass," "q->call->piece, 0, 0 * pass,")
-    meshcoll_gpu_mutant(nobody_told gpu/stream/watch.c gave_up 1 "i < on->n_peers" "i > on->n_peers")
-    meshcoll_gpu_mutant(opened_once gpu/stream/watch.c gave_up 1
-        "    for (long us = OPEN_US; !rest(w, us);) {
-        open_all(&w->on);"
-        "    open_all(&w->on);
-    for (long us = OPEN_US; !rest(w, us);) {")
+    meshcoll_gpu_mutant(nobody_told gpu/stream/signals.c gave_up 1
+        "word_at(s, r, NOTICE), &none" "word_at(s, s->rank, NOTICE), &none")
+    meshcoll_gpu_mutant(opened_once gpu/stream/signals.c gave_up 1
+        "    for (long us = OPEN_US; !rest(s, us);) {
+        open_all(s);"
+        "    open_all(s);
+    for (long us = OPEN_US; !rest(s, us);) {")
     meshcoll_gpu_mutant(direct_never_flushed gpu/route/route.c far_direct ""
         "done > r->n_done && r->params.flush" "0 && r->params.flush")
     meshcoll_gpu_mutant(direct_told_before_flushed gpu/route/route.c far_direct ""

@@ -41,8 +41,7 @@ static void free_all(const meshcoll_t *h, bool leaves)
 static void close_mesh(meshcoll_t *h)
 {
     mc_gpu_visit_t visit;
-    if (!h->job->failure.status && mc_gpu_is_unmapped(h->gpu) &&
-        !mc_gpu_visit(h->gpu->context, &visit)) {
+    if (!h->job->failure.status && h->gpu->unmapped && !mc_gpu_visit(h->gpu->context, &visit)) {
         free_all(h, false);
         mc_gpu_leave(&visit);
     } else {

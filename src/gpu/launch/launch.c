@@ -2,8 +2,8 @@
 
 #include "gpu/launch/times.h"
 #include "gpu/mesh/gpu.h"
-#include "gpu/mesh/signals.h"
 #include "gpu/program/piece.h"
+#include "gpu/stream/signals.h"
 #include "runtime/diagnose/differ.h"
 #include "runtime/diagnose/waits/publish.h"
 #include "runtime/handle/digest.h"
@@ -62,16 +62,16 @@ static mc_device_call_t call_of(const meshcoll_t *h, const mc_gpu_program_t *p,
 
 static int enqueue_steps(const meshcoll_t *h, const mc_gpu_program_t *p, const mc_gpu_place_t *at)
 {
-    const mc_gpu_signals_t *const signals = h->gpu->signals;
+    mc_stream_signals_t *const signals = h->gpu->signals;
     const mc_device_call_t call = call_of(h, p, at);
     const mc_stream_launch_t launch = {.call = &call,
                                        .lane = p->lane,
                                        .n_lanes = 2 * p->lowered->n_peers,
                                        .blocks = signals->blocks,
                                        .sum = p->kernel,
-                                       .place = mc_gpu_signals_place(signals),
+                                       .place = mc_stream_signals_place(signals),
                                        .flushes = signals->flushes};
-    mc_stream_watch_limit(signals->watch, h->timeout_ms);
+    atomic_store_explicit(&signals->limit_ms, h->timeout_ms, memory_order_relaxed);
     return mc_stream_enqueue(&launch, at->stream);
 }
 
@@ -135,7 +135,7 @@ static int launch_now(meshcoll_t *h, mc_gpu_program_t *p, const mc_gpu_place_t *
         status = mc_proxy_launch(gpu->end, p->lowered, p->route, &p->call, digest_of(p, at));
     if (!status) {
         if (timed)
-            mc_gpu_times_end(h, timed, at->stream);
+            (void)mc_cuda()->event_record(timed->end, at->stream);
         count_sent(h, p);
         gpu->number[gpu->n_launches % MC_GPU_NUMBERS] = at->number;
         gpu->program[gpu->n_launches % MC_GPU_NUMBERS] = p->number;
@@ -145,7 +145,7 @@ static int launch_now(meshcoll_t *h, mc_gpu_program_t *p, const mc_gpu_place_t *
         status = mc_cuda_status(mc_cuda()->event_record(gpu->done, at->stream), "record an event");
     }
     if (status && gpu->signals) /* nobody knows how long what is in the stream waits */
-        mc_stream_watch_linger(gpu->signals->watch);
+        gpu->signals->lingers = true;
     return status;
 }
 
@@ -207,12 +207,12 @@ static int check_peer(const meshcoll_t *h, const mc_device_report_t *report)
  * more, if there are any. */
 static void check_notice(meshcoll_t *h)
 {
-    const uint32_t notice = h->gpu->signals ? mc_gpu_signals_notice(h->gpu->signals) : 0;
+    const uint32_t notice = h->gpu->signals ? mc_stream_signals_notice(h->gpu->signals) : 0;
     if (!notice || h->job->failure.status)
         return;
-    const int rank = (int)mc_comm_rank_of(&h->order, mc_stream_notice_rank(notice));
+    const int rank = (int)mc_comm_rank_of(&h->order, (int32_t)((notice - 1) / 2));
     mc_failure_break(
-        h, mc_stream_notice_late(notice)
+        h, (notice - 1) % 2
                ? mc_fail(MESHCOLL_ERR_TIMEOUT,
                          "rank %d waited longer than its limit in a call on device "
                          "memory, and gave up",

@@ -3,7 +3,7 @@
 #include "compose/algorithms/placement.h"
 #include "gpu/launch/price.h"
 #include "gpu/mesh/gpu.h"
-#include "gpu/mesh/signals.h"
+#include "gpu/stream/signals.h"
 #include "runtime/call/args.h"
 #include "runtime/call/request.h"
 #include "runtime/diagnose/waits/describe.h"
@@ -367,18 +367,17 @@ static int find_routes(const making_t *m, mc_gpu_program_t *p)
 static mc_device_lane_t lane_of(const making_t *m, const mc_gpu_program_t *p, uint32_t i,
                                 uint32_t block)
 {
-    const mc_gpu_arena_t *const arena = &m->mesh->gpu->arena;
     const mc_route_t *const route = p->route ? p->route[i] : NULL;
     const int32_t peer = mesh_rank(m, p->lowered->peer[i / 2]);
+    mc_device_lane_t lane = mc_gpu_arena_lane(&m->mesh->gpu->arena, peer, i % 2, block, p->call.ll);
     if (route)
-        return mc_route_lane(route, block, mc_gpu_arena_count(arena, peer, i % 2, block));
+        return mc_route_lane(route, block, lane.count);
     if (mc_proxy_is_far(m->mesh, peer))
         return (mc_device_lane_t){0}; /* it has no messages */
-    mc_device_lane_t lane = mc_gpu_arena_lane(arena, peer, i % 2, block, p->call.ll);
-    if (mc_device_messages(p->lowered, i, true) > 0) {
-        mc_gpu_arena_direct(arena, peer, i % 2, block, &lane);
+    if (mc_device_messages(p->lowered, i, true) > 0)
         lane.window = (char *)(uintptr_t)m->window->peer[peer];
-    }
+    else
+        lane.begun = NULL;
     return lane;
 }
 
@@ -446,16 +445,14 @@ static int make_lanes(const making_t *m, mc_gpu_program_t *p)
         return mc_fail_memory("a program");
     for (uint32_t i = 0; i < n; i++) {
         const int32_t peer = mesh_rank(m, p->lowered->peer[i / 2]);
-        const bool receives = i % 2;
-        const char *const slots = mc_gpu_arena_lane(&gpu->arena, peer, receives, 0, false).slots;
-        p->lane[i] =
-            (mc_stream_lane_t){.slots = (mc_cu_address_t)(uintptr_t)slots,
-                               .states = mc_gpu_signals_states(gpu->signals, peer, receives),
-                               .word = mc_gpu_signals_word(gpu->signals, peer, receives)};
-        if (mc_device_messages(p->lowered, i, true) == 0)
-            continue;
-        p->lane[i].begun = mc_gpu_signals_begun(gpu->signals, peer, receives);
-        p->lane[i].window = m->window->peer[peer];
+        mc_stream_lane_t *const lane = &p->lane[i];
+        lane->slots =
+            (mc_cu_address_t)(uintptr_t)mc_gpu_arena_lane(&gpu->arena, peer, i % 2, 0, false).slots;
+        mc_stream_signals_lane(gpu->signals, peer, i % 2, lane);
+        if (mc_device_messages(p->lowered, i, true) > 0)
+            lane->window = m->window->peer[peer];
+        else
+            lane->begun = 0;
     }
     return MESHCOLL_OK;
 }

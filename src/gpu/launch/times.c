@@ -18,32 +18,50 @@ static mc_on_gpu_t how(const mc_gpu_program_t *p)
                          .why_host = p->why_host};
 }
 
-/* Stores the times of launches that are complete. The context is current. */
-static void collect(const meshcoll_t *h)
+/* Launches ---------------------------------------------------------------------------------------- */
+
+static void free_timed(mc_gpu_timed_t *t, bool leaves)
 {
-    const mc_cuda_t *const cuda = mc_cuda();
-    mc_gpu_times_t *const times = h->gpu->times;
-    for (; times->n > 0; times->n--) {
-        const mc_gpu_timed_t *const t = &times->launch[times->first];
-        float milliseconds = -1;
-        const mc_cu_result_t result = cuda->event_query(t->end);
+    if (t->begin && !leaves)
+        mc_cuda()->event_destroy(t->begin);
+    if (t->end && !leaves)
+        mc_cuda()->event_destroy(t->end);
+    free(t);
+}
+
+/* Of a mesh that failed, kernels have given up. */
+static double seconds_of(const meshcoll_t *h, const mc_gpu_timed_t *t, mc_cu_result_t result)
+{
+    float milliseconds;
+    return h->job->failure.status || result ||
+                   mc_cuda()->event_elapsed(&milliseconds, t->begin, t->end) || milliseconds < 0
+               ? -1
+               : (double)milliseconds * 1e-3;
+}
+
+/* Stores the times of launches that are complete; returns how many are not. The context is current. */
+static int collect(const meshcoll_t *h)
+{
+    int left = 0;
+    for (mc_gpu_timed_t *t; (t = h->gpu->timed);) {
+        const mc_cu_result_t result = mc_cuda()->event_query(t->end);
         if (result == MC_CU_ERROR_NOT_READY)
-            return;
-        /* of a mesh that failed, kernels have given up */
-        if (h->job->failure.status || result ||
-            cuda->event_elapsed(&milliseconds, t->begin, t->end))
-            milliseconds = -1;
-        h->hooks->took(h, t->call, milliseconds < 0 ? -1 : (double)milliseconds * 1e-3);
-        times->first = (times->first + 1) % MC_GPU_TIMED;
+            break;
+        h->hooks->took(h, t->call, seconds_of(h, t, result));
+        h->gpu->timed = t->next;
+        free_timed(t, false);
     }
+    for (const mc_gpu_timed_t *t = h->gpu->timed; t; t = t->next)
+        left++;
+    return left;
 }
 
 void mc_gpu_times_collect(const meshcoll_t *h)
 {
     mc_gpu_visit_t visit;
-    if (!h->gpu->times || mc_gpu_visit(h->gpu->context, &visit))
+    if (!h->gpu->timed || mc_gpu_visit(h->gpu->context, &visit))
         return;
-    collect(h);
+    (void)collect(h);
     mc_gpu_leave(&visit);
 }
 
@@ -53,59 +71,34 @@ int mc_gpu_record(meshcoll_t *h, const meshcoll_args_t *a, const mc_ranked_t *ch
     *call = NULL;
     if (!h->hooks->on_gpu)
         return MESHCOLL_OK;
-    if (!h->gpu->times)
-        h->gpu->times = calloc(1, sizeof *h->gpu->times);
-    if (!h->gpu->times)
-        return mc_fail_memory("times of launches");
     const mc_on_gpu_t gpu = how(p);
     return h->hooks->on_gpu(h, a, &choice->strategy, &gpu, call);
 }
 
-/* Launches ---------------------------------------------------------------------------------------- */
-
-static bool begin(mc_gpu_timed_t *t, mc_cu_stream_t stream)
-{
-    const mc_cuda_t *const cuda = mc_cuda();
-    if (!t->begin && cuda->event_create(&t->begin, 0))
-        t->begin = NULL;
-    if (t->begin && !t->end && cuda->event_create(&t->end, 0))
-        t->end = NULL;
-    return t->begin && t->end && cuda->event_record(t->begin, stream) == 0;
-}
-
+/* Where the launch then fails, so does the mesh, and its time is not known. */
 mc_gpu_timed_t *mc_gpu_times_begin(const meshcoll_t *h, struct mc_record *call,
                                    mc_cu_stream_t stream)
 {
-    mc_gpu_times_t *const times = h->gpu->times;
-    collect(h);
-    mc_gpu_timed_t *const t = &times->launch[(times->first + times->n) % MC_GPU_TIMED];
-    if (!call || times->n == MC_GPU_TIMED || !begin(t, stream)) {
+    const mc_cuda_t *const cuda = mc_cuda();
+    mc_gpu_timed_t *const t = collect(h) < MC_GPU_TIMED && call ? calloc(1, sizeof *t) : NULL;
+    if (!t || cuda->event_create(&t->begin, 0) || cuda->event_create(&t->end, 0) ||
+        cuda->event_record(t->begin, stream)) {
+        if (t)
+            free_timed(t, false);
         h->hooks->took(h, call, -1);
         return NULL;
     }
+    mc_gpu_timed_t **at = &h->gpu->timed;
+    while (*at)
+        at = &(*at)->next;
     t->call = call;
-    return t;
+    return *at = t;
 }
-
-void mc_gpu_times_end(const meshcoll_t *h, mc_gpu_timed_t *t, mc_cu_stream_t stream)
-{
-    if (mc_cuda()->event_record(t->end, stream))
-        h->hooks->took(h, t->call, -1);
-    else
-        h->gpu->times->n++;
-}
-
-/* The end ----------------------------------------------------------------------------------------- */
 
 void mc_gpu_times_free(mc_gpu_t *gpu, bool leaves)
 {
-    for (int i = 0; gpu->times && !leaves && i < MC_GPU_TIMED; i++) {
-        const mc_gpu_timed_t *const t = &gpu->times->launch[i];
-        if (t->begin)
-            mc_cuda()->event_destroy(t->begin);
-        if (t->end)
-            mc_cuda()->event_destroy(t->end);
+    for (mc_gpu_timed_t *t; (t = gpu->timed);) {
+        gpu->timed = t->next;
+        free_timed(t, leaves);
     }
-    free(gpu->times);
-    gpu->times = NULL;
 }

@@ -10,25 +10,21 @@
 /* As many launches in flight are timed; further ones are counted. */
 enum { MC_GPU_TIMED = 64 };
 
-typedef struct {
-    mc_cu_event_t begin, end; /* NULL: not made yet */
+/* Of a launch, a member of the mesh's list. */
+typedef struct mc_gpu_timed {
+    struct mc_gpu_timed *next;
+    mc_cu_event_t begin, end;
     struct mc_record *call;
 } mc_gpu_timed_t;
-
-typedef struct mc_gpu_times {
-    mc_gpu_timed_t launch[MC_GPU_TIMED];
-    uint32_t first, n; /* those in flight, in turn */
-} mc_gpu_times_t;
 
 /* The record of a call; NULL where the mesh records nothing, or too many. */
 int mc_gpu_record(meshcoll_t *h, const meshcoll_args_t *args, const mc_ranked_t *choice,
                   const mc_gpu_program_t *program, struct mc_record **call);
 
-/* Before and after a launch of a mesh that records; the context is current. begin returns NULL where
- * the launch is not timed, and counts it. */
+/* Before a launch of a mesh that records; the context is current. The caller records `end` behind it.
+ * NULL: the launch is not timed, but counted. */
 mc_gpu_timed_t *mc_gpu_times_begin(const meshcoll_t *h, struct mc_record *call,
                                    mc_cu_stream_t stream);
-void mc_gpu_times_end(const meshcoll_t *h, mc_gpu_timed_t *timed, mc_cu_stream_t stream);
 
 /* Stores the times of launches that are complete. */
 void mc_gpu_times_collect(const meshcoll_t *h);

@@ -1,9 +1,6 @@
 #include "gpu/mesh/arena.h"
 
-#include "base/system/descriptor.h"
-
 #include <stdlib.h>
-#include <sys/mman.h>
 
 /* CUDA shares memory between processes in units of this, and advises not to share a part of one. */
 enum { IPC_UNIT = 2 << 20 };
@@ -52,8 +49,6 @@ static size_t zeros_of(const mc_gpu_layout_t *l)
 
 size_t mc_gpu_layout_bytes(const mc_gpu_layout_t *l)
 {
-    if (l->bytes)
-        return l->bytes;
     const size_t slots = near_below(l, l->rank, l->ranks) * l->blocks * slots_of_lane(l, false);
     return (zeros_of(l) + slots + IPC_UNIT) / IPC_UNIT * IPC_UNIT;
 }
@@ -84,41 +79,26 @@ mc_device_lane_t mc_gpu_arena_lane(const mc_gpu_arena_t *a, int32_t peer, bool r
     const mc_gpu_layout_t *const l = &a->layout;
     const bool by_host = mc_gpu_arena_by_host(a, l->rank, peer);
     const mc_gpu_part_t *const own = &a->part[l->rank], *const other = &a->part[peer];
-    char *const here = (char *)(uintptr_t)(by_host ? own->host : own->device);
-    char *const there = (char *)(uintptr_t)(by_host ? other->host : other->device);
+    char *const here = (char *)(uintptr_t)(by_host ? own->host.device : own->device);
+    char *const there = (char *)(uintptr_t)(by_host ? other->host.device : other->device);
     char *const mine = here + counters_at(l, ll, l->rank, peer, block);
     char *const theirs = there + counters_at(l, ll, peer, l->rank, block);
-    return (mc_device_lane_t){
+    mc_device_lane_t lane = {
         .slots = receives ? here + slots_at(l, ll, l->rank, peer, block)
                           : there + slots_at(l, ll, peer, l->rank, block),
         .awaited = (uint64_t *)(void *)(mine + (receives ? MC_GPU_FLAG : MC_GPU_CREDIT)),
         .raised = (uint64_t *)(void *)(theirs + (receives ? MC_GPU_CREDIT : MC_GPU_FLAG)),
         .count = (uint64_t *)(void *)(mine + (receives ? MC_GPU_TAKEN : MC_GPU_SENT))};
+    if (ll || by_host)
+        return lane;
+    lane.begun = (uint64_t *)(void *)((receives ? theirs : mine) + MC_GPU_BEGUN);
+    lane.launches = (uint64_t *)(void *)(mine + (receives ? MC_GPU_TAKEN_IN : MC_GPU_SENT_IN));
+    return lane;
 }
 
 mc_device_track_t *mc_gpu_arena_tracks(const mc_gpu_arena_t *a)
 {
     return (mc_device_track_t *)(uintptr_t)a->part[a->layout.rank].device;
-}
-
-void mc_gpu_arena_direct(const mc_gpu_arena_t *a, int32_t peer, bool receives, uint32_t block,
-                         mc_device_lane_t *lane)
-{
-    const mc_gpu_layout_t *const l = &a->layout;
-    const mc_cu_address_t mine =
-        a->part[l->rank].device + counters_at(l, false, l->rank, peer, block);
-    const mc_cu_address_t theirs =
-        a->part[peer].device + counters_at(l, false, peer, l->rank, block);
-    lane->begun = (uint64_t *)(uintptr_t)((receives ? theirs : mine) + MC_GPU_BEGUN);
-    lane->launches = (uint64_t *)(uintptr_t)(mine + (receives ? MC_GPU_TAKEN_IN : MC_GPU_SENT_IN));
-}
-
-uint64_t *mc_gpu_arena_count(const mc_gpu_arena_t *a, int32_t peer, bool receives, uint32_t block)
-{
-    const mc_gpu_layout_t *const l = &a->layout;
-    return (uint64_t *)(uintptr_t)(a->part[l->rank].device +
-                                   counters_at(l, false, l->rank, peer, block) +
-                                   (receives ? MC_GPU_TAKEN : MC_GPU_SENT));
 }
 
 /* Memory of GPUs ---------------------------------------------------------------------------------- */
@@ -155,51 +135,18 @@ bool mc_gpu_arena_map(mc_gpu_arena_t *a, int32_t peer, const mc_cu_ipc_t *handle
 
 /* Memory of the host ------------------------------------------------------------------------------ */
 
-/* Has the GPU see a file that is mapped, which is unmapped where it cannot. */
-static int pin(mc_gpu_arena_t *a, int32_t rank, void *at)
-{
-    const size_t bytes = mc_gpu_layout_bytes(&a->layout);
-    const mc_cuda_t *const cuda = mc_cuda();
-    mc_gpu_part_t *const part = &a->part[rank];
-    int status = mc_cuda_status(
-        cuda->host_register(at, bytes, MC_CU_REGISTER_PORTABLE | MC_CU_REGISTER_MAPPED),
-        "pin memory of the host");
-    if (status) {
-        munmap(at, bytes);
-        return status;
-    }
-    part->mapped = at;
-    return mc_cuda_status(cuda->host_address(&part->host, at, 0), "map memory of the host");
-}
-
 int mc_gpu_arena_make_host(mc_gpu_arena_t *a, mc_sealed_t *file)
 {
-    void *at;
-    const int status = mc_sealed_make("meshcoll GPU", mc_gpu_layout_bytes(&a->layout), file, &at);
-    if (status)
-        return status;
-    a->fd = file->fd;
-    return pin(a, a->layout.rank, at);
+    return mc_cuda_shared_make(mc_gpu_layout_bytes(&a->layout), file,
+                               &a->part[a->layout.rank].host);
 }
 
 int mc_gpu_arena_map_host(mc_gpu_arena_t *a, int32_t peer, const mc_sealed_t *file)
 {
-    void *at;
-    const int status = mc_sealed_map(file, mc_gpu_layout_bytes(&a->layout), &at);
-    return status ? status : pin(a, peer, at);
+    return mc_cuda_shared_map(mc_gpu_layout_bytes(&a->layout), file, &a->part[peer].host);
 }
 
 /* Freeing ----------------------------------------------------------------------------------------- */
-
-static void unpin(const mc_gpu_arena_t *a, mc_gpu_part_t *part)
-{
-    if (!part->mapped)
-        return;
-    mc_cuda()->host_unregister(part->mapped);
-    munmap(part->mapped, mc_gpu_layout_bytes(&a->layout));
-    part->mapped = NULL;
-    part->host = 0;
-}
 
 void mc_gpu_arena_unmap(mc_gpu_arena_t *a)
 {
@@ -207,7 +154,7 @@ void mc_gpu_arena_unmap(mc_gpu_arena_t *a)
         mc_gpu_part_t *const part = &a->part[r];
         if (r == a->layout.rank)
             continue;
-        unpin(a, part);
+        mc_cuda_shared_close(&part->host, false);
         if (part->device)
             mc_cuda()->ipc_close(part->device);
         part->device = 0;
@@ -216,14 +163,12 @@ void mc_gpu_arena_unmap(mc_gpu_arena_t *a)
 
 void mc_gpu_arena_free(mc_gpu_arena_t *a, bool leaves)
 {
-    if (a->part && !leaves) {
-        mc_gpu_part_t *const own = &a->part[a->layout.rank];
-        unpin(a, own);
-        if (own->device)
-            mc_cuda()->free(own->device);
-    }
-    mc_descriptor_close(&a->fd);
+    mc_gpu_part_t *const own = a->part ? &a->part[a->layout.rank] : NULL;
+    if (own)
+        mc_cuda_shared_close(&own->host, leaves);
+    if (own && own->device && !leaves)
+        mc_cuda()->free(own->device);
     free(a->reach);
     free(a->part);
-    *a = (mc_gpu_arena_t){.fd = -1};
+    *a = (mc_gpu_arena_t){.part = NULL};
 }

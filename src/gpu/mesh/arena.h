@@ -12,8 +12,7 @@
 #ifndef MC_GPU_ARENA_H
 #define MC_GPU_ARENA_H
 
-#include "base/system/sealed.h"
-#include "gpu/cuda/driver.h"
+#include "gpu/cuda/shared.h"
 #include "gpu/program/format.h"
 
 /* Counters that different GPUs write lie in sectors of their own (the L2 cache's, 32 bytes). BEGUN,
@@ -34,38 +33,30 @@ typedef struct {
     uint32_t blocks, slot_bytes;
     uint32_t ll_bytes;      /* of a slot for messages with flags in their data; 0: there are none */
     const int32_t *machine; /* by rank: the lowest rank on its machine; the mesh's */
-    size_t bytes; /* of a rank's part, where others than lanes lie there; 0: as these need */
 } mc_gpu_layout_t;
 
 /* One rank's arena, as this process and its GPU see it. */
 typedef struct {
     mc_cu_address_t device; /* 0: none */
-    mc_cu_address_t host;   /* that in memory of the host, as the GPU sees it; 0: none */
-    char *mapped;           /* it, as this process sees it */
+    mc_cuda_shared_t host;  /* that in memory of the host */
 } mc_gpu_part_t;
 
 typedef struct {
     mc_gpu_layout_t layout;
     mc_gpu_part_t *part;  /* by rank */
     unsigned char *reach; /* rank * ranks + other: can its GPU use the other's memory? */
-    int fd;               /* of this rank's part in memory of the host; -1: none */
 } mc_gpu_arena_t;
 
 size_t mc_gpu_layout_bytes(const mc_gpu_layout_t *layout);
 /* Do the messages of two ranks of a machine lie in memory of the host? */
 bool mc_gpu_arena_by_host(const mc_gpu_arena_t *arena, int32_t a, int32_t b);
 
-/* This rank's end of its lane to a peer, or from it. `ll`: of messages with flags in their data. */
+/* This rank's end of its lane to a peer, or from it; of a peer on another machine only `count` is of use.
+ * `ll`: of messages with flags in their data; else `begun` is set where the GPUs reach each other. */
 mc_device_lane_t mc_gpu_arena_lane(const mc_gpu_arena_t *arena, int32_t peer, bool receives,
                                    uint32_t block, bool ll);
-/* Has a lane count launches with direct messages. */
-void mc_gpu_arena_direct(const mc_gpu_arena_t *arena, int32_t peer, bool receives, uint32_t block,
-                         mc_device_lane_t *lane);
 /* By block, in this rank's own part. */
 mc_device_track_t *mc_gpu_arena_tracks(const mc_gpu_arena_t *arena);
-/* The word in which this end counts the messages of a lane, those without flags in their data. */
-uint64_t *mc_gpu_arena_count(const mc_gpu_arena_t *arena, int32_t peer, bool receives,
-                             uint32_t block);
 
 /* This rank's part in the memory of its GPU, zeroed where it must be; the context is current, and
  * `stream` is free. */

@@ -35,8 +35,8 @@ typedef struct mc_gpu {
     mc_cu_module_t module;
     mc_cu_stream_t stream; /* of blocking calls, and for preparations */
     mc_gpu_arena_t arena;
-    struct mc_gpu_signals *signals; /* of the stream executor; NULL: kernels wait themselves */
-    mc_proxy_end_t *end;            /* of lanes to other machines; NULL: all ranks are on one */
+    struct mc_stream_signals *signals; /* of the stream executor; NULL: kernels wait themselves */
+    mc_proxy_end_t *end;               /* of lanes to other machines; NULL: all ranks are on one */
     /* For SCRATCH, the largest first, which is in use: kernels that were captured keep the address
      * of those behind it. */
     mc_gpu_memory_t *scratch;
@@ -52,10 +52,11 @@ typedef struct mc_gpu {
     int64_t since; /* in ms: of the first look for the end of these; 0: there was none */
     int64_t due;   /* in ms: peers are asked whether they make the same calls */
 
-    struct mc_gpu_times *times; /* of launches, for MESHCOLL_EXPLAIN; NULL: none */
+    struct mc_gpu_timed *timed; /* launches of MESHCOLL_EXPLAIN (gpu/launch/times.h), in order */
 
     mc_gpu_window_t *registrations; /* the newest first */
     bool captured;                  /* graphs hold calls of the mesh */
+    bool unmapped;                  /* mc_gpu_unmap is done */
 
     struct mc_gpu_program *programs; /* the one used last first */
     uint32_t n_programs, next_program;
@@ -96,8 +97,6 @@ int mc_gpu_open(meshcoll_t *h, const mc_pointer_t *buffer, uint32_t number, bool
 int mc_gpu_check_ranks(const meshcoll_t *h);
 /* When the kernels of all ranks are complete: peers' memory is not used any more. */
 void mc_gpu_unmap(meshcoll_t *h);
-/* Was it done? */
-bool mc_gpu_is_unmapped(const mc_gpu_t *gpu);
 /* When all ranks have done that, frees what mc_gpu_open has made, and memory of programs; the context is current.
  * `leaves`: what peers or kernels may still use stays until the process ends. */
 void mc_gpu_free(const meshcoll_t *h, mc_gpu_t *gpu, bool leaves);

@@ -3,7 +3,7 @@
 #include "gpu/cuda/driver.h"
 #include "gpu/mesh/gpu.h"
 #include "gpu/mesh/meeting.h"
-#include "gpu/mesh/signals.h"
+#include "gpu/stream/signals.h"
 #include "job/monitor/monitor.h"
 #include "runtime/progress/failure.h"
 
@@ -253,7 +253,6 @@ static int take_streams(mc_gpu_t *gpu)
     gpu->signals = calloc(1, sizeof *gpu->signals);
     if (!gpu->signals)
         return mc_fail_memory("signals of streams");
-    gpu->signals->part.fd = -1;
     gpu->signals->blocks = l->blocks;
     l->slot_bytes *= l->blocks;
     l->blocks = 1;
@@ -332,8 +331,8 @@ static int make_parts(mc_gpu_t *gpu, mc_gpu_note_t *own)
     gpu->report = at;
     status = mc_gpu_arena_make(&gpu->arena, gpu->stream, &own->handle);
     if (!status && gpu->signals)
-        status = mc_gpu_signals_make(gpu->signals, gpu->arena.layout.rank, gpu->arena.layout.ranks,
-                                     gpu->device, &own->signals);
+        status = mc_stream_signals_make(gpu->signals, gpu->arena.layout.rank,
+                                        gpu->arena.layout.ranks, gpu->device, &own->signals);
     return status;
 }
 
@@ -375,9 +374,10 @@ static int map_signals(const mc_gpu_meeting_t *m, mc_gpu_t *gpu)
         return MESHCOLL_OK;
     for (int32_t r = 0; r < l->ranks && !status; r++)
         if (r != l->rank)
-            status = mc_gpu_arena_map_host(&gpu->signals->part, r, &mc_gpu_note(m, r)->signals);
-    return status ? status
-                  : mc_gpu_signals_watch(gpu->signals, m->mesh->job->gpu->alarm.word, gpu->report);
+            status = mc_stream_signals_map(gpu->signals, r, &mc_gpu_note(m, r)->signals);
+    return status
+               ? status
+               : mc_stream_signals_watch(gpu->signals, m->mesh->job->gpu->alarm.word, gpu->report);
 }
 
 /* Returns whether any two ranks go through memory of the host. */
@@ -457,33 +457,20 @@ void mc_gpu_free(const meshcoll_t *h, mc_gpu_t *gpu, bool leaves)
     mc_gpu_memory_free(&gpu->spare, leaves);
     mc_gpu_memory_free(&gpu->scratch, leaves);
     mc_gpu_arena_free(&gpu->arena, leaves);
-    if (gpu->signals) {
-        mc_gpu_signals_end(gpu->signals);
-        mc_gpu_arena_free(&gpu->signals->part, leaves);
-    }
+    if (gpu->signals)
+        mc_stream_signals_free(gpu->signals, leaves);
     if (!leaves)
         free_all(gpu);
-    free(gpu->signals);
-}
-
-bool mc_gpu_is_unmapped(const mc_gpu_t *gpu)
-{
-    bool unmapped = true;
-    for (int32_t r = 0; r < gpu->arena.layout.ranks; r++)
-        unmapped = unmapped && (r == gpu->arena.layout.rank ||
-                                !(gpu->arena.part[r].device || gpu->arena.part[r].mapped));
-    return unmapped;
 }
 
 static void unmap_all(mc_gpu_t *gpu)
 {
     for (mc_gpu_window_t *w = gpu->registrations; w; w = w->next)
         mc_gpu_window_unmap(w, gpu->arena.layout.ranks);
-    if (gpu->signals) {
-        mc_gpu_signals_end(gpu->signals);
-        mc_gpu_arena_unmap(&gpu->signals->part);
-    }
+    if (gpu->signals)
+        mc_stream_signals_unmap(gpu->signals);
     mc_gpu_arena_unmap(&gpu->arena);
+    gpu->unmapped = true;
 }
 
 void mc_gpu_unmap(meshcoll_t *h)
@@ -523,7 +510,6 @@ int mc_gpu_open(meshcoll_t *h, const mc_pointer_t *buffer, uint32_t number, bool
         *agreed = false;
         return mc_fail_memory("calls on device memory");
     }
-    gpu->arena.fd = -1;
     status = mc_gpu_meet(&m, open_alone(h, buffer, gpu, &visit, m.own));
     const bool together = !status;
     if (together)

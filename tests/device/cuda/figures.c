@@ -249,8 +249,7 @@ static mc_cu_address_t make_lanes(grid_t *g, int r)
                                              .slot_bytes = g->slot_bytes,
                                              .machine = machine},
                                   .part = g->part,
-                                  .reach = g->reach,
-                                  .fd = -1};
+                                  .reach = g->reach};
     const size_t n = (size_t)2 * p->n_peers * g->blocks;
     mc_device_lane_t *const lane = calloc(n + 1, sizeof *lane);
     need_good(lane, "out of memory for lanes");
