@@ -79,52 +79,33 @@ MC_DEVICE_FN void mc_device_put(const mc_device_pass_t *p, uint64_t at, mc_word_
         mc_store_word(mc_device_message(p, m, at), x);
 }
 
-/* Of one source, a batch of words at a time; returns this thread's first word that is left. */
-MC_DEVICE_FN uint64_t mc_device_copy_words(mc_thread_t thread, const mc_device_pass_t *p,
-                                           uint64_t words)
-{
-    const char *const from = mc_device_source_at(p, mc_device_source(p), 0);
-    const uint64_t step = thread.count;
-    uint64_t w = thread.index;
-    for (; w + (MC_DEVICE_BATCH - 1) * step < words; w += MC_DEVICE_BATCH * step) {
-        mc_word_t x[MC_DEVICE_BATCH];
-        MC_UNROLL
-        for (int k = 0; k < MC_DEVICE_BATCH; k++)
-            x[k] = mc_load_word(from + (w + k * step) * MC_DEVICE_WORD);
-        MC_UNROLL
-        for (int k = 0; k < MC_DEVICE_BATCH; k++)
-            mc_device_put(p, (w + k * step) * MC_DEVICE_WORD, x[k]);
-    }
-    return w;
-}
-
-/* The same of several sources. */
-MC_DEVICE_FN uint64_t mc_device_sum_words(mc_thread_t thread, const mc_device_pass_t *p,
-                                          uint64_t words, mc_device_combine_t combine)
+/* A batch of words at a time; returns this thread's first word that is left. `combine`: 0 where there is one source. */
+MC_DEVICE_FN uint64_t mc_device_move_words(mc_thread_t thread, const mc_device_pass_t *p,
+                                           uint64_t words, mc_device_combine_t combine,
+                                           const int batch)
 {
     const int source = mc_device_source(p);
     const char *const from = mc_device_source_at(p, source, 0);
     const uint64_t step = thread.count;
     uint64_t w = thread.index;
-    for (; w + (MC_DEVICE_SUMS - 1) * step < words; w += MC_DEVICE_SUMS * step) {
-        mc_word_t x[MC_DEVICE_SUMS];
+    for (; w + (uint64_t)(batch - 1) * step < words; w += (uint64_t)batch * step) {
+        mc_word_t x[MC_DEVICE_BATCH], y[MC_DEVICE_BATCH];
         MC_UNROLL
-        for (int k = 0; k < MC_DEVICE_SUMS; k++)
+        for (int k = 0; k < batch; k++)
             x[k] = mc_load_word(from + (w + k * step) * MC_DEVICE_WORD);
         MC_ROLLED
-        for (int s = mc_device_next_source(p, source); s < (int)p->receives;
-             s = mc_device_next_source(p, s)) {
+        for (int s = combine ? mc_device_next_source(p, source) : (int)p->receives;
+             s < (int)p->receives; s = mc_device_next_source(p, s)) {
             const char *const more = mc_device_source_at(p, s, 0);
-            mc_word_t y[MC_DEVICE_SUMS];
             MC_UNROLL
-            for (int k = 0; k < MC_DEVICE_SUMS; k++)
+            for (int k = 0; k < batch; k++)
                 y[k] = mc_load_word(more + (w + k * step) * MC_DEVICE_WORD);
             MC_UNROLL
-            for (int k = 0; k < MC_DEVICE_SUMS; k++)
+            for (int k = 0; k < batch; k++)
                 x[k] = combine(x[k], y[k]);
         }
         MC_UNROLL
-        for (int k = 0; k < MC_DEVICE_SUMS; k++)
+        for (int k = 0; k < batch; k++)
             mc_device_put(p, (w + k * step) * MC_DEVICE_WORD, x[k]);
     }
     return w;
@@ -244,8 +225,8 @@ MC_DEVICE_FN uint32_t mc_device_move(mc_thread_t thread, const mc_device_pass_t 
     if (!mc_device_is_ll(p) && mc_device_aligned(p->a, MC_DEVICE_WORD) &&
         mc_device_aligned(p->b, MC_DEVICE_WORD) && mc_device_aligned(p->to, MC_DEVICE_WORD) &&
         mc_device_sends_aligned(p))
-        w = sums ? mc_device_sum_words(thread, p, bytes / MC_DEVICE_WORD, combine)
-                 : mc_device_copy_words(thread, p, bytes / MC_DEVICE_WORD);
+        w = sums ? mc_device_move_words(thread, p, bytes / MC_DEVICE_WORD, combine, MC_DEVICE_SUMS)
+                 : mc_device_move_words(thread, p, bytes / MC_DEVICE_WORD, 0, MC_DEVICE_BATCH);
     return mc_device_move_parts(thread, p, w, bytes, combine);
 }
 
