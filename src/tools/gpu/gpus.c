@@ -3,7 +3,9 @@
 #include "gpu/cuda/driver.h"
 #include "tools/gpu/nvml.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The driver -------------------------------------------------------------------------------------- */
@@ -67,6 +69,47 @@ static int find_all(mc_gpus_t *g)
 
 /* NVLinks ----------------------------------------------------------------------------------------- */
 
+static bool find_functions(mc_nvml_t *nvml)
+{
+    bool all = true;
+    void *found;
+#define LOOK_UP(member, symbol, parameters)      \
+    found = dlsym(nvml->library, #symbol);       \
+    memcpy(&nvml->member, &found, sizeof found); \
+    all = all && found;
+    MC_NVML_FUNCTIONS(LOOK_UP)
+#undef LOOK_UP
+    return all;
+}
+
+/* Without it nothing is known of NVLinks: false, and `why` says why. Else the caller shuts it down and closes it. */
+static bool open_nvml(mc_nvml_t *nvml, char why[MC_GPUS_WHY])
+{
+    const char *const given = getenv("MESHCOLL_LIBNVML");
+    const char *const name = given && *given ? given : "libnvidia-ml.so.1";
+    mc_nvml_t found = {0};
+    if (strcmp(name, "off") == 0) {
+        snprintf(why, MC_GPUS_WHY, "MESHCOLL_LIBNVML is \"off\"");
+        return false;
+    }
+    found.library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    if (!found.library) {
+        snprintf(why, MC_GPUS_WHY, "%s", dlerror());
+        return false;
+    }
+    const bool all = find_functions(&found);
+    const unsigned result = all ? found.init() : 0;
+    if (all && result == 0) {
+        *nvml = found;
+        return true;
+    }
+    snprintf(why, MC_GPUS_WHY,
+             all ? "%s could not be initialised (%u)" : "%s lacks functions: it is too old", name,
+             result);
+    dlclose(found.library);
+    return false;
+}
+
 static int32_t gpu_at(const mc_gpus_t *g, const char *bus_id)
 {
     char pci[MC_PCI_TEXT];
@@ -120,16 +163,21 @@ static void mark_linked(mc_gpus_t *g)
         }
 }
 
-/* Without NVML: pairs of a better performance rank than others have. */
-static void mark_faster(mc_gpus_t *g)
+bool mc_gpus_is_faster(const mc_gpus_t *g, int32_t from, int32_t to)
 {
     int32_t worst = -1;
     for (int32_t a = 0; a < g->n; a++)
         for (int32_t b = 0; b < g->n; b++)
             worst = g->pair[a][b].rank > worst ? g->pair[a][b].rank : worst;
+    return g->pair[from][to].rank >= 0 && g->pair[from][to].rank < worst;
+}
+
+/* Without NVML. */
+static void mark_faster(mc_gpus_t *g)
+{
     for (int32_t a = 0; a < g->n; a++)
         for (int32_t b = 0; b < g->n; b++)
-            if (g->pair[a][b].rank >= 0 && g->pair[a][b].rank < worst)
+            if (mc_gpus_is_faster(g, a, b))
                 g->pair[a][b].reach = MC_BY_NVLINK;
 }
 
@@ -138,14 +186,15 @@ static void find_nvlinks(mc_gpus_t *g)
     mc_nvml_t nvml;
     int version = 0;
     char driver[24] = "";
-    g->has_nvml = mc_nvml_open(&nvml, g->why_no_nvml, sizeof g->why_no_nvml);
+    g->has_nvml = open_nvml(&nvml, g->why_no_nvml);
     if (g->has_nvml) {
         for (int32_t i = 0; i < g->n; i++)
             find_links(&nvml, g, i);
         mark_linked(g);
         if (nvml.driver(driver, sizeof driver))
             driver[0] = '\0';
-        mc_nvml_close(&nvml);
+        (void)nvml.shutdown();
+        dlclose(nvml.library);
     } else {
         mark_faster(g);
     }

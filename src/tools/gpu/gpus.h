@@ -74,6 +74,9 @@ int mc_gpus_find(mc_gpus_t *gpus);
 /* Adds cards and NUMA nodes; what hwloc does not know stays unknown. */
 void mc_gpus_find_cards(mc_gpus_t *gpus);
 
+/* Has the driver a better performance rank for this direction than for the worst one of all? */
+bool mc_gpus_is_faster(const mc_gpus_t *gpus, int32_t from, int32_t to);
+
 /* The mesh of one rank for each GPU; plain memory. */
 typedef struct {
     char mesh[MC_MESH_TEXT];     /* "island=2,gpu=4" */

@@ -5,8 +5,6 @@
 #ifndef MC_TOOLS_NVML_H
 #define MC_TOOLS_NVML_H
 
-#include <stdbool.h>
-
 typedef struct nvmlDevice_st *mc_nvml_device_t;
 /* As nvml.h has it from version 11 on: nvmlPciInfo_t. */
 typedef struct {
@@ -40,9 +38,5 @@ typedef struct {
 #undef MC_NVML_MEMBER
     void *library;
 } mc_nvml_t;
-
-/* Without it nothing is known of NVLinks: false, and `why` says why. Else the caller closes it. */
-bool mc_nvml_open(mc_nvml_t *nvml, char *why, int capacity);
-void mc_nvml_close(mc_nvml_t *nvml);
 
 #endif

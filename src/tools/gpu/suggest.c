@@ -27,15 +27,9 @@ static bool by_nvlink(const mc_gpus_t *gpus, int32_t a, int32_t b)
     return mc_gpus_reach(gpus, a, b) >= MC_BY_NVLINK;
 }
 
-/* Does the driver rank both directions better than the worst pair? */
 static bool by_rank(const mc_gpus_t *gpus, int32_t a, int32_t b)
 {
-    int32_t worst = -1;
-    for (int32_t i = 0; i < gpus->n; i++)
-        for (int32_t k = 0; k < gpus->n; k++)
-            worst = gpus->pair[i][k].rank > worst ? gpus->pair[i][k].rank : worst;
-    const int32_t to = gpus->pair[a][b].rank, from = gpus->pair[b][a].rank;
-    return to >= 0 && from >= 0 && to < worst && from < worst;
+    return mc_gpus_is_faster(gpus, a, b) && mc_gpus_is_faster(gpus, b, a);
 }
 
 static bool by_node(const mc_gpus_t *gpus, int32_t a, int32_t b)
