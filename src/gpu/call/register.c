@@ -163,16 +163,15 @@ static int map_peers(const mc_gpu_meeting_t *m, mc_gpu_window_t *w)
 static mc_gpu_window_t *make_window(meshcoll_t *h, uint32_t number, const memory_t *m)
 {
     const size_t ranks = (size_t)h->mesh.size;
-    mc_gpu_window_t *const w = calloc(1, sizeof *w);
+    mc_gpu_window_t *const w = calloc(1, sizeof *w + 2 * ranks * sizeof *w->mapped);
     if (!w)
         return NULL;
-    *w = (mc_gpu_window_t){.is = {h}, .number = number, .buffer = m->buffer, .bytes = m->bytes};
-    w->mapped = mc_arena_take(&w->arena, ranks, sizeof *w->mapped);
-    w->peer = mc_arena_take(&w->arena, ranks, sizeof *w->peer);
-    if (!w->arena.failed)
-        return w;
-    mc_gpu_window_free(h->gpu, w);
-    return NULL;
+    w->is.mesh = h;
+    w->number = number;
+    w->buffer = m->buffer;
+    w->bytes = m->bytes;
+    w->peer = w->mapped + ranks;
+    return w;
 }
 
 /* The context is current. No rank returns before all have closed what they opened of a registration
@@ -247,32 +246,13 @@ int mc_gpu_register(meshcoll_t *h, void *buffer, size_t bytes,
 
 /* Deregistering ----------------------------------------------------------------------------------- */
 
-static int drop_programs(mc_gpu_t *gpu, const mc_gpu_window_t *w)
-{
-    mc_gpu_visit_t visit;
-    int status = mc_gpu_visit(gpu->context, &visit);
-    if (status)
-        return status;
-    status = mc_gpu_programs_drop(gpu, w);
-    mc_gpu_leave(&visit);
-    return status;
-}
-
-static void unmap(const meshcoll_t *h, mc_gpu_window_t *w)
-{
-    mc_gpu_visit_t visit;
-    if (mc_gpu_visit(h->gpu->context, &visit))
-        return;
-    mc_gpu_window_unmap(w, h->mesh.size);
-    mc_gpu_leave(&visit);
-}
-
 int mc_gpu_deregister(struct meshcoll_registration *registration)
 {
     mc_gpu_window_t *const w = (mc_gpu_window_t *)registration;
     meshcoll_t *const h = registration->mesh;
     const uint32_t number = mc_take_numbers(h, false, false).own;
     mc_gpu_meeting_t m;
+    mc_gpu_visit_t visit;
     int status = mc_failure_check(h);
     if (status)
         return status;
@@ -280,11 +260,14 @@ int mc_gpu_deregister(struct meshcoll_registration *registration)
     if (status)
         return mc_gpu_fail_alone(h, status);
     mc_gpu_await(h);
-    status = mc_gpu_meet(&m, drop_programs(h->gpu, w));
+    const int outside = mc_gpu_visit(h->gpu->context, &visit);
+    status = mc_gpu_meet(&m, outside ? outside : mc_gpu_programs_drop(h->gpu, w));
     if (!status) {
-        unmap(h, w);
+        mc_gpu_window_unmap(w, h->mesh.size);
         status = mc_gpu_meet(&m, MESHCOLL_OK);
     }
+    if (!outside)
+        mc_gpu_leave(&visit);
     if (!status)
         mc_gpu_window_free(h->gpu, w);
     mc_arena_free(&m.arena);

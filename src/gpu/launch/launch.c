@@ -176,7 +176,8 @@ static void describe_late(const meshcoll_t *h, uint32_t block, const mc_device_r
                 (double)h->timeout_ms / 1e3);
     if (!p)
         return;
-    mc_text_add(text, ": %s, ", meshcoll_collective_name(p->collective));
+    mc_text_add(text, ": %s, ",
+                meshcoll_collective_name((meshcoll_collective_t)p->asked.collective));
     if (!h->gpu->signals)
         mc_text_add(text, "block %u, ", block);
     mc_device_report_print(p->lowered, report, text);

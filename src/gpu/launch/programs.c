@@ -18,8 +18,9 @@
 static bool serves(const mc_gpu_program_t *p, const meshcoll_args_t *a, const mc_ranked_t *choice,
                    const mc_gpu_window_t *window)
 {
-    return !p->tables && p->collective == a->collective && p->datatype == a->datatype &&
-           p->op == a->op && p->root == a->root && p->count == a->count && p->window == window &&
+    return !p->tables && p->asked.collective == (int32_t)a->collective &&
+           p->asked.datatype == (int32_t)a->datatype && p->asked.count == a->count &&
+           p->op == a->op && p->root == a->root && p->window == window &&
            p->in_place == (a->in == a->out) && mc_strategy_equal(&p->strategy, &choice->strategy);
 }
 
@@ -75,7 +76,6 @@ static void sweep(mc_gpu_t *gpu)
     for (mc_gpu_program_t **at = &gpu->programs, *p; (p = *at);) {
         if ((kept >= MC_GPU_PROGRAMS || p->tables) && is_idle(gpu, p)) {
             *at = p->next;
-            gpu->n_programs--;
             free_program(gpu, p);
             continue;
         }
@@ -98,7 +98,6 @@ int mc_gpu_programs_drop(mc_gpu_t *gpu, const mc_gpu_window_t *window)
             continue;
         }
         *at = p->next;
-        gpu->n_programs--;
         free_program(gpu, p);
     }
     return MESHCOLL_OK;
@@ -524,11 +523,8 @@ int mc_gpu_program(meshcoll_t *h, const meshcoll_args_t *a, const mc_ranked_t *c
     const mc_move_t *const move = &mc_moves[a->collective];
     *p = (mc_gpu_program_t){
         .number = gpu->next_program++,
-        .collective = a->collective,
-        .datatype = a->datatype,
         .op = a->op,
         .root = a->root,
-        .count = a->count,
         .in_place = a->in == a->out,
         .tables = has_tables(a),
         .window = window,
@@ -548,7 +544,6 @@ int mc_gpu_program(meshcoll_t *h, const meshcoll_args_t *a, const mc_ranked_t *c
     }
     p->next = gpu->programs;
     gpu->programs = p;
-    gpu->n_programs++;
     *program = p;
     return MESHCOLL_OK;
 }

@@ -16,12 +16,9 @@ enum { MC_GPU_PROGRAMS = 64 };
 typedef struct mc_gpu_program {
     struct mc_gpu_program *next;
     uint32_t number; /* in reports */
-    /* What calls it serves; `tables`: only the one that it was made for. */
-    meshcoll_collective_t collective;
-    meshcoll_datatype_t datatype;
+    /* What calls it serves, with `asked`; `tables`: only the one that it was made for. */
     meshcoll_op_t op;
     int32_t root;
-    size_t count;
     bool in_place, tables;
     mc_strategy_t strategy;
     const mc_gpu_window_t *window; /* that OUT lies in; NULL: none */

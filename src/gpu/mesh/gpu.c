@@ -135,7 +135,7 @@ const mc_gpu_window_t *mc_gpu_window(const meshcoll_t *h, const meshcoll_args_t 
 
 void mc_gpu_window_unmap(mc_gpu_window_t *w, int32_t ranks)
 {
-    for (int32_t r = 0; w->mapped && r < ranks; r++) {
+    for (int32_t r = 0; r < ranks; r++) {
         if (w->mapped[r])
             mc_cuda()->ipc_close(w->mapped[r]);
         w->mapped[r] = 0;
@@ -149,6 +149,5 @@ void mc_gpu_window_free(mc_gpu_t *gpu, mc_gpu_window_t *w)
             *at = w->next;
             break;
         }
-    mc_arena_free(&w->arena);
     free(w);
 }

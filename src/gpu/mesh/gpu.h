@@ -59,7 +59,7 @@ typedef struct mc_gpu {
     bool unmapped;                  /* mc_gpu_unmap is done */
 
     struct mc_gpu_program *programs; /* the one used last first */
-    uint32_t n_programs, next_program;
+    uint32_t next_program;
 } mc_gpu_t;
 
 /* What the job has; made when it is asked for first. NULL: no memory, with a sentence. */
@@ -117,8 +117,7 @@ struct mc_gpu_window {
     size_t bytes;    /* the same on all ranks */
     /* By mesh rank, as this process's GPU sees it; 0: not mapped. What was mapped is an allocation,
      * in which the buffer begins at `peer`. */
-    mc_cu_address_t *mapped, *peer;
-    mc_arena_t arena; /* of these two */
+    mc_cu_address_t *peer, mapped[];
 };
 
 /* The registration that OUT of a checked call lies in as a whole; NULL: none, or the call takes no

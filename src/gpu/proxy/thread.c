@@ -295,9 +295,7 @@ static bool sleep_on(mc_proxy_t *p, bool watch, int64_t most)
 
 static int64_t now_ns(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+    return (int64_t)(mc_now() * 1e9);
 }
 
 static int64_t nap_of(int64_t waited)
