@@ -236,7 +236,7 @@ static size_t elements_of(const mc_binding_t *b)
     return end;
 }
 
-static void scaling_measure(mc_binding_t *b)
+static void measure_scaling(mc_binding_t *b)
 {
     b->scaled_bytes = 0;
     b->unscaled = b->operands.in;
@@ -246,20 +246,6 @@ static void scaling_measure(mc_binding_t *b)
         b->operands.in = b->operands.out;
     else
         b->scaled_bytes = elements_of(b) * b->element;
-}
-
-static void scaling_reserve(mc_binding_t *b)
-{
-    if (b->scaled_bytes == 0)
-        return;
-    b->scaled_at = (b->scratch_bytes + ALIGN - 1) / ALIGN * ALIGN;
-    b->scratch_bytes = b->scaled_at + b->scaled_bytes;
-}
-
-static void scaling_place(mc_binding_t *b)
-{
-    if (b->scaled_bytes > 0)
-        b->operands.in = b->scratch + b->scaled_at;
 }
 
 /* Scales n elements from `first` on. */
@@ -300,11 +286,14 @@ int mc_binding_measure(mc_binding_t *b, const mc_operands_t *operands)
     b->reducer = mc_reducer(operands->datatype, operands->op);
     b->element = meshcoll_datatype_size(operands->datatype);
     b->results = results_of(b, operands);
-    scaling_measure(b);
+    measure_scaling(b);
     b->lends = b->lent.bits > 0 && b->operands.in != b->operands.out;
     b->scratch_bytes =
         b->lends && b->all_lent ? 0 : bytes_of(b, MC_SCRATCH, plan->scratch_first, plan->n_scratch);
-    scaling_reserve(b);
+    if (b->scaled_bytes > 0) {
+        b->scaled_at = (b->scratch_bytes + ALIGN - 1) / ALIGN * ALIGN;
+        b->scratch_bytes = b->scaled_at + b->scaled_bytes;
+    }
     for (uint32_t i = 0; i < plan->n_steps; i++)
         b->step[i].bytes = step_bytes(b, &plan->step[i]);
     return MESHCOLL_OK;
@@ -451,7 +440,8 @@ static int place_run(mc_binding_t *b, const mc_step_t *s, mc_bound_t *step, uint
 int mc_binding_place(mc_binding_t *b, char *scratch)
 {
     b->scratch = scratch;
-    scaling_place(b);
+    if (b->scaled_bytes > 0)
+        b->operands.in = b->scratch + b->scaled_at;
     b->n_spans = 0;
     for (uint32_t i = 0; i < b->plan->n_steps; i++) {
         const mc_step_t *const s = &b->plan->step[i];
