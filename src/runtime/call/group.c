@@ -293,9 +293,9 @@ static void unpack(const meshcoll_t *h, uint32_t first, const meshcoll_request_t
 static int begin(meshcoll_t *h, uint32_t i)
 {
     mc_member_t *const m = &h->group->member[i];
-    mc_call_t call = m->call;
-    const int status = m->next ? pack(h, i, &call) : MESHCOLL_OK;
-    return status ? status : mc_call_start(h, &call, &m->request);
+    mc_call_t packed;
+    const int status = m->next ? pack(h, i, &packed) : MESHCOLL_OK;
+    return status ? status : mc_call_start(h, m->next ? &packed : &m->call, &m->request);
 }
 
 /* After an error the rest is not awaited: it may never end. */
