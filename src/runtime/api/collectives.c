@@ -20,21 +20,22 @@ static size_t own_count(const meshcoll_t *mesh, const size_t *counts)
         .size = sizeof(meshcoll_args_t), .collective = MESHCOLL_##which, .in = in, .out = out, \
         .datatype = datatype, __VA_ARGS__                                                      \
     }
+/* `of` has no address, so that GCC stores each field of the copy once, and does not clear it first. */
 #define LIST(...) __VA_ARGS__
 #define FORMS(name, parameters, arguments)                                                      \
     int meshcoll_##name(meshcoll_t *mesh, LIST parameters)                                      \
     {                                                                                           \
-        const meshcoll_args_t a = arguments;                                                    \
+        const meshcoll_args_t of = arguments, a = of;                                           \
         return mc_run(mesh, &a);                                                                \
     }                                                                                           \
     int meshcoll_i##name(meshcoll_t *mesh, LIST parameters, meshcoll_request_t **request)       \
     {                                                                                           \
-        const meshcoll_args_t a = arguments;                                                    \
+        const meshcoll_args_t of = arguments, a = of;                                           \
         return mc_begin(mesh, &a, request);                                                     \
     }                                                                                           \
     int meshcoll_##name##_init(meshcoll_t *mesh, LIST parameters, meshcoll_request_t **request) \
     {                                                                                           \
-        const meshcoll_args_t a = arguments;                                                    \
+        const meshcoll_args_t of = arguments, a = of;                                           \
         return mc_init(mesh, &a, request);                                                      \
     }
 

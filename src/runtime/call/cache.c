@@ -17,10 +17,8 @@ void mc_cache_release(meshcoll_request_t *r)
     r->taken = r->released = false;
     r->watched.limit = 0;
     if (r->mesh) {
-        if (c->run.workspace)
-            mc_return_memory(r->mesh, c->run.workspace);
-        if (c->run.staging)
-            mc_return_memory(r->mesh, c->run.staging);
+        mc_return_memory(r->mesh, c->run.workspace);
+        mc_return_memory(r->mesh, c->run.staging);
         c->run.workspace = c->run.staging = NULL;
     }
     if (!c->node.in)

@@ -23,18 +23,6 @@ mc_workspace_t *mc_fresh_memory(void)
     return fresh;
 }
 
-void mc_return_memory(meshcoll_t *h, mc_workspace_t *workspace)
-{
-    if (!workspace)
-        return;
-    workspace->next = NULL;
-    if (h->memory.first)
-        h->memory.last->next = workspace;
-    else
-        h->memory.first = workspace;
-    h->memory.last = workspace;
-}
-
 void mc_free_memory(meshcoll_t *h)
 {
     while (h->memory.first) {
@@ -511,7 +499,7 @@ __attribute__((noinline)) static void restore_error(const meshcoll_request_t *r,
         mc_fail(status, "%s", r->mesh->job->failure.why);
 }
 
-static inline int complete(meshcoll_request_t *r)
+static inline __attribute__((always_inline)) int complete(meshcoll_request_t *r)
 {
     const int status = r->status;
     r->active = false;

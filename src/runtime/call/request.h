@@ -42,7 +42,17 @@ static inline mc_workspace_t *mc_take_memory(meshcoll_t *h)
     return w;
 }
 /* NULL is allowed. */
-void mc_return_memory(meshcoll_t *h, mc_workspace_t *workspace);
+static inline void mc_return_memory(meshcoll_t *h, mc_workspace_t *workspace)
+{
+    if (!workspace)
+        return;
+    workspace->next = NULL;
+    if (h->memory.first)
+        h->memory.last->next = workspace;
+    else
+        h->memory.first = workspace;
+    h->memory.last = workspace;
+}
 
 /* Before a handle is freed. */
 void mc_free_memory(meshcoll_t *h);
