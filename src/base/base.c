@@ -66,6 +66,19 @@ void *mc_grown(void *array, uint32_t n, uint32_t *capacity, size_t element)
     return grown;
 }
 
+int mc_array_add(void *array, uint32_t *n, uint32_t *capacity, const void *value, size_t element,
+                 const char *what)
+{
+    void *at;
+    memcpy(&at, array, sizeof at);
+    char *const grown = mc_grown(at, *n, capacity, element);
+    if (!grown)
+        return mc_fail_memory(what);
+    memcpy(grown + (*n)++ * element, value, element);
+    memcpy(array, &grown, sizeof grown);
+    return MESHCOLL_OK;
+}
+
 int mc_check_length(int status, const char *what, const char *text, size_t most)
 {
     if (strnlen(text, most + 1) <= most)

@@ -39,6 +39,10 @@ static inline int mc_compare_keys(const int64_t *x, const int64_t *y, size_t n)
     return 0;
 }
 
+/* Appends a copy of *value, of `element` bytes, to the array that *array points to. ERR_NO_MEMORY: `what` has no room. */
+int mc_array_add(void *array, uint32_t *n, uint32_t *capacity, const void *value, size_t element,
+                 const char *what);
+
 /* Is `text`, which `what` names, at most `most` characters long? Otherwise fails with `status`. */
 int mc_check_length(int status, const char *what, const char *text, size_t most);
 

@@ -38,13 +38,13 @@ static int find_node(reading_t *r, mc_word_t name, uint32_t *node)
         return MESHCOLL_ERR_NO_MEMORY;
     uint32_t *const slot = slot_of(r, name);
     if (*slot == 0) {
-        char **const names = mc_grown(g->name, g->n_nodes, &g->node_capacity, sizeof *names);
-        if (!names)
+        char *const copy = strndup(name.at, name.n);
+        if (!copy ||
+            mc_array_add(&g->name, &g->n_nodes, &g->node_capacity, &copy, sizeof copy, "a graph")) {
+            free(copy);
             return mc_fail_memory("a graph");
-        g->name = names;
-        if (!(names[g->n_nodes] = strndup(name.at, name.n)))
-            return mc_fail_memory("a graph");
-        *slot = ++g->n_nodes;
+        }
+        *slot = g->n_nodes;
     }
     *node = *slot - 1;
     return MESHCOLL_OK;
@@ -53,16 +53,13 @@ static int find_node(reading_t *r, mc_word_t name, uint32_t *node)
 static int add_edge(reading_t *r, mc_word_t a, mc_word_t b, double beta)
 {
     mc_graph_t *const g = r->g;
-    void *const grown = mc_grown(g->edge, g->n_edges, &g->edge_capacity, sizeof *g->edge);
-    if (!grown)
-        return mc_fail_memory("a graph");
-    g->edge = grown;
-    g->edge[g->n_edges].beta = beta;
-    int status = find_node(r, a, &g->edge[g->n_edges].node[0]);
+    mc_edge_t edge = {.beta = beta};
+    int status = find_node(r, a, &edge.node[0]);
     if (!status)
-        status = find_node(r, b, &g->edge[g->n_edges].node[1]);
-    g->n_edges += !status;
-    return status;
+        status = find_node(r, b, &edge.node[1]);
+    return status ? status
+                  : mc_array_add(&g->edge, &g->n_edges, &g->edge_capacity, &edge, sizeof edge,
+                                 "a graph");
 }
 
 static int read_line(reading_t *r, mc_word_t line, uint32_t number)
@@ -117,7 +114,7 @@ static int sort_ends(reading_t *r)
 static int list_ways(mc_graph_t *g)
 {
     g->off = calloc(g->n_nodes + 2, sizeof *g->off);
-    g->way = malloc((2 * (size_t)g->n_edges + 1) * sizeof *g->way);
+    g->way = malloc((4 * (size_t)g->n_edges + 1) * sizeof *g->way);
     g->queue = malloc((g->n_nodes + 1) * sizeof *g->queue);
     g->far = malloc((g->n_nodes + 1) * sizeof *g->far);
     if (!g->off || !g->way || !g->queue || !g->far)
@@ -126,8 +123,12 @@ static int list_ways(mc_graph_t *g)
         g->off[mc_graph_tail(g, l) + 2]++;
     for (uint32_t i = 0; i < g->n_nodes; i++)
         g->off[i + 2] += g->off[i + 1];
-    for (uint32_t l = 0; l < 2 * g->n_edges; l++)
-        g->way[g->off[mc_graph_tail(g, l) + 1]++] = l;
+    g->next = g->way + 2 * (size_t)g->n_edges;
+    for (uint32_t l = 0; l < 2 * g->n_edges; l++) {
+        const uint32_t at = g->off[mc_graph_tail(g, l) + 1]++;
+        g->way[at] = l;
+        g->next[at] = mc_graph_head(g, l);
+    }
     return MESHCOLL_OK;
 }
 
@@ -141,16 +142,19 @@ void mc_graph_measure(mc_graph_t *g, int32_t from, uint32_t to)
         g->n_queued = 1;
         g->n_left = 0;
     }
-    while (g->far[to] < 0 && g->n_left < g->n_queued) {
-        const uint32_t node = g->queue[g->n_left++];
-        for (uint32_t w = g->off[node]; w < g->off[node + 1]; w++) {
-            const uint32_t next = mc_graph_head(g, g->way[w]);
-            if (g->far[next] >= 0)
-                continue;
-            g->far[next] = g->far[node] + 1;
-            g->queue[g->n_queued++] = next;
-        }
+    int32_t *const far = g->far;
+    const uint32_t *const next = g->next, *const off = g->off;
+    uint32_t n = g->n_queued, left = g->n_left;
+    while (far[to] < 0 && left < n) {
+        const uint32_t node = g->queue[left++];
+        for (uint32_t w = off[node]; w < off[node + 1]; w++)
+            if (far[next[w]] < 0) {
+                far[next[w]] = far[node] + 1;
+                g->queue[n++] = next[w];
+            }
     }
+    g->n_queued = n;
+    g->n_left = left;
 }
 
 int mc_graph_parse(const char *path, const char *text, size_t bytes, mc_graph_t **graph)

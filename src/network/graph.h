@@ -4,16 +4,19 @@
 
 #include "network/network.h"
 
+typedef struct {
+    uint32_t node[2];
+    double beta; /* 0: that of the network */
+} mc_edge_t;
+
 /* Node i is called name[i]; ends come first. Of edge e link 2e leads from node[0] to node[1], 2e + 1 back. */
 struct mc_graph {
     char *path;
     uint32_t n_nodes, n_ends, n_edges, node_capacity, edge_capacity;
     char **name;
-    struct {
-        uint32_t node[2];
-        double beta; /* 0: that of the network */
-    } * edge;
-    uint32_t *off, *way; /* by node: the links that lead away from it, way[off[i]…off[i + 1]) */
+    mc_edge_t *edge;
+    /* by node: the links that lead away from it, way[off[i]…off[i + 1]), and the nodes where they lead */
+    uint32_t *off, *way, *next;
     uint32_t *queue, n_queued,
         n_left; /* nodes by distance: so many are measured, and so many of them left behind */
     int32_t *far,

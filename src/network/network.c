@@ -71,12 +71,12 @@ static int read_torus(mc_word_t rest, mc_network_t *n)
     mc_word_t extents = mc_word_cut(&rest, ':');
     if (!read_rate(rest, &n->beta))
         return refuse(rest, "a rate as in 50GB/s behind the extents of a torus");
-    while (extents.n > 0) {
+    do {
         const mc_word_t extent = mc_word_cut(&extents, 'x');
         if (n->n_levels == MC_NETWORK_LEVELS || !read_count(extent, &n->level[n->n_levels].down))
             return refuse(extent, "up to 6 extents as in 16x16x40");
         n->n_levels++;
-    }
+    } while (extents.n > 0);
     return MESHCOLL_OK;
 }
 
@@ -110,6 +110,19 @@ static int read_options(mc_word_t rest, mc_network_t *n)
     return MESHCOLL_OK;
 }
 
+/* Counts were read; 0 is for the links up of a top. */
+static int check(const mc_network_t *n)
+{
+    const bool tree = n->kind == MC_NETWORK_TREE;
+    for (int32_t l = 0; l < n->n_levels; l++)
+        if (n->level[l].down < 1)
+            return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                           "%s %d of a %s has %d %s; expected at least 1 and at most %d",
+                           tree ? "level" : "dimension", l, kinds[n->kind], n->level[l].down,
+                           tree ? "links down" : "nodes", MC_NETWORK_MOST);
+    return MESHCOLL_OK;
+}
+
 int mc_network_parse(const char *text, mc_network_t *network)
 {
     static int (*const read[])(mc_word_t, mc_network_t *) = {read_tree, read_torus, read_graph};
@@ -130,7 +143,7 @@ int mc_network_parse(const char *text, mc_network_t *network)
     if (!status)
         status = read_options(options, &n);
     if (!status)
-        status = mc_network_check(&n);
+        status = check(&n);
     if (status)
         mc_network_free(&n);
     else
@@ -142,29 +155,6 @@ void mc_network_free(mc_network_t *network)
 {
     mc_graph_free(network->graph);
     *network = (mc_network_t){0};
-}
-
-int mc_network_check(const mc_network_t *n)
-{
-    const bool tree = n->kind == MC_NETWORK_TREE;
-    if (n->kind == MC_NETWORK_GRAPH)
-        return n->graph && n->graph->n_ends > 0 && n->beta > 0
-                   ? MESHCOLL_OK
-                   : mc_fail(MESHCOLL_ERR_INVALID_ARG, "a graph has ends, and its links a rate");
-    if (n->n_levels < 1 || n->n_levels > MC_NETWORK_LEVELS || (!tree && !(n->beta > 0)))
-        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "a %s has 1 to %d %s; this has %d", kinds[n->kind],
-                       MC_NETWORK_LEVELS, tree ? "levels" : "dimensions and a rate", n->n_levels);
-    for (int32_t l = 0; l < n->n_levels; l++) {
-        const bool top = tree && l == n->n_levels - 1 && n->level[l].up == 0;
-        if (n->level[l].down < 1 || n->level[l].down > MC_NETWORK_MOST ||
-            n->level[l].up > MC_NETWORK_MOST ||
-            (tree && !top && (n->level[l].up < 1 || !(n->level[l].beta > 0))))
-            return mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                           "%s %d of a %s has %d %s; expected at least 1 and at most %d",
-                           tree ? "level" : "dimension", l, kinds[n->kind], n->level[l].down,
-                           tree ? "links down" : "nodes", MC_NETWORK_MOST);
-    }
-    return MESHCOLL_OK;
 }
 
 void mc_network_print(const mc_network_t *n, mc_text_t *text)

@@ -55,7 +55,6 @@ int mc_network_parse(const char *text, mc_network_t *network);
 void mc_network_free(mc_network_t *network);
 /* Text from which mc_network_parse reads the same network. */
 void mc_network_print(const mc_network_t *network, mc_text_t *text);
-int mc_network_check(const mc_network_t *network);
 
 /* Prepares it for ends 0 … ends - 1, of which `per_box` consecutive ones belong to a box. ERR_INVALID_ARG where they have
  * no place. */

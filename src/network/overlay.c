@@ -188,7 +188,7 @@ static int number_depth_first(const mc_graph_t *g, uint32_t *number)
             n--;
             continue;
         }
-        const uint32_t to = mc_graph_head(g, g->way[g->off[node] + k % ways]);
+        const uint32_t to = g->next[g->off[node] + k % ways];
         if (next[to] || (to < g->n_ends) != (k < ways))
             continue;
         if (to < g->n_ends)

@@ -14,12 +14,8 @@ static uint64_t draw(const mc_network_t *n, int32_t from, int32_t to, int32_t at
 
 static int append(mc_route_t *route, uint64_t link)
 {
-    uint32_t *const grown = mc_grown(route->link, route->n, &route->capacity, sizeof *grown);
-    if (!grown)
-        return mc_fail_memory("the routes of a network");
-    route->link = grown;
-    grown[route->n++] = (uint32_t)link;
-    return MESHCOLL_OK;
+    return mc_array_add(&route->link, &route->n, &route->capacity, &(uint32_t){(uint32_t)link},
+                        sizeof *route->link, "the routes of a network");
 }
 
 /* Trees: switch U of a subtree at level l, of W(l) there, has `up` links up, to switches U * up + u of the next level. */
@@ -180,13 +176,13 @@ static int route_graph(const mc_network_t *n, int32_t from, int32_t to, mc_route
     for (uint32_t node = (uint32_t)to; node != (uint32_t)from && !status;) {
         uint32_t nearer = 0;
         for (uint32_t w = g->off[node]; w < g->off[node + 1]; w++)
-            nearer += g->far[mc_graph_head(g, g->way[w])] == g->far[node] - 1;
+            nearer += g->far[g->next[w]] == g->far[node] - 1;
         uint64_t pick = (n->ecmp ? draw(n, from, to, g->far[node]) : (uint64_t)to) % nearer;
         uint32_t w = g->off[node];
-        while (g->far[mc_graph_head(g, g->way[w])] != g->far[node] - 1 || pick-- > 0)
+        while (g->far[g->next[w]] != g->far[node] - 1 || pick-- > 0)
             w++;
         status = append(route, g->way[w] ^ 1);
-        node = mc_graph_head(g, g->way[w]);
+        node = g->next[w];
     }
     for (uint32_t a = start, b = route->n; a + 1 < b; a++) {
         const uint32_t kept = route->link[--b];
@@ -202,25 +198,28 @@ static void name_graph(const mc_network_t *n, uint32_t link, mc_text_t *text)
                 n->graph->name[mc_graph_head(n->graph, link)]);
 }
 
-/* By kind. */
+static const struct {
+    int (*fit)(mc_network_t *network);
+    int (*route)(const mc_network_t *network, int32_t from, int32_t to, mc_route_t *route);
+    void (*name)(const mc_network_t *network, uint32_t link, mc_text_t *text);
+} kinds[] = {[MC_NETWORK_TREE] = {fit_tree, route_tree, name_tree},
+             [MC_NETWORK_TORUS] = {fit_torus, route_torus, name_torus},
+             [MC_NETWORK_GRAPH] = {fit_graph, route_graph, name_graph}};
 
 int mc_network_fit(mc_network_t *n, int32_t ends, int32_t per_box)
 {
-    static int (*const fit[])(mc_network_t *) = {fit_tree, fit_torus, fit_graph};
     if (ends < 1 || per_box < 1 || (n->rails && ends % per_box != 0))
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                        "rails need as many ports in each box; the mesh has %d, not %d for each box",
                        ends, per_box);
     n->ends = ends;
     n->per_box = per_box;
-    return fit[n->kind](n);
+    return kinds[n->kind].fit(n);
 }
 
 int mc_network_route(mc_network_t *n, int32_t from, int32_t to, mc_route_t *route)
 {
-    static int (*const find[])(const mc_network_t *, int32_t, int32_t,
-                               mc_route_t *) = {route_tree, route_torus, route_graph};
-    return find[n->kind](n, from, to, route);
+    return kinds[n->kind].route(n, from, to, route);
 }
 
 double mc_network_beta(const mc_network_t *n, uint32_t link)
@@ -235,7 +234,5 @@ double mc_network_beta(const mc_network_t *n, uint32_t link)
 
 void mc_network_name(const mc_network_t *n, uint32_t link, mc_text_t *text)
 {
-    static void (*const name[])(const mc_network_t *, uint32_t,
-                                mc_text_t *) = {name_tree, name_torus, name_graph};
-    name[n->kind](n, link, text);
+    kinds[n->kind].name(n, link, text);
 }

@@ -130,18 +130,15 @@ int mc_orbits_create(const mc_simulation_t *q, mc_orbits_t *orbits)
             o.of[r] = o.of[first];
             continue;
         }
-        mc_program_t *const grown =
-            mc_grown(o.program, (uint32_t)o.n_programs, &capacity, sizeof *grown);
-        if (!grown) {
-            status = mc_fail_memory("the plans of all ranks");
+        status = mc_array_add(&o.program, &o.n_programs, &capacity, &(mc_program_t){0},
+                              sizeof *o.program, "the plans of all ranks");
+        if (status)
             break;
-        }
-        o.program = grown;
-        o.program[o.n_programs] = (mc_program_t){0};
-        status = mc_strategy_plan(q->strategy, q->mesh, r, q->root, &o.program[o.n_programs].plan);
+        mc_program_t *const p = &o.program[o.n_programs - 1];
+        status = mc_strategy_plan(q->strategy, q->mesh, r, q->root, &p->plan);
         if (!status)
-            status = index_program(q, &o.program[o.n_programs]);
-        o.of[r] = o.n_programs++;
+            status = index_program(q, p);
+        o.of[r] = (int32_t)o.n_programs - 1;
     }
     if (status)
         mc_orbits_free(&o);
@@ -152,7 +149,7 @@ int mc_orbits_create(const mc_simulation_t *q, mc_orbits_t *orbits)
 
 void mc_orbits_free(mc_orbits_t *o)
 {
-    for (int32_t i = 0; i < o->n_programs; i++) {
+    for (uint32_t i = 0; i < o->n_programs; i++) {
         mc_plan_free(o->program[i].plan);
         free(o->program[i].step);
         free(o->program[i].pred_off);

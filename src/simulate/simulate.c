@@ -434,12 +434,12 @@ static double chunk_bytes(const mc_simulation_t *q, const mc_plan_t *plan)
 /* Actors of a program follow each other in memory, word by word. */
 static int place_bits(sim_t *s)
 {
-    const int32_t n = s->orbits->n_programs;
+    const uint32_t n = s->orbits->n_programs;
     size_t *const first = calloc(2 * (size_t)n + 1, sizeof *first),
                   *const count = first ? first + n : NULL, words = 0;
     for (uint32_t a = 0; first && a < s->w->n_actors; a++)
         count[s->w->program[a]]++;
-    for (int32_t i = 0; first && i < n; i++) {
+    for (uint32_t i = 0; first && i < n; i++) {
         first[i] = words;
         words += count[i] * (s->orbits->program[i].plan->n_steps / 32 + 1);
     }
@@ -464,7 +464,7 @@ static int check_range(const sim_t *s)
     }
     for (uint32_t l = 0; l < s->w->n_links; l++)
         beta = fmax(beta, s->w->link[l].beta);
-    for (int32_t i = 0; i < s->orbits->n_programs; i++)
+    for (uint32_t i = 0; i < s->orbits->n_programs; i++)
         steps = fmax(steps, s->orbits->program[i].plan->n_steps);
     if (beta * s->q->bytes * s->q->mesh->size + alpha * steps < 1e6)
         return MESHCOLL_OK;
@@ -585,7 +585,7 @@ int mc_simulate(const mc_simulation_t *q, mc_simulated_t *result)
     if (!status) {
         if (!q->whole)
             status = mc_sim_world_fold(q, &world);
-        fresh.plans = orbits.n_programs;
+        fresh.plans = (int32_t)orbits.n_programs;
         fresh.classes = (int32_t)world.n_actors;
         if (!status)
             status = simulate(q, &orbits, &world, &fresh);

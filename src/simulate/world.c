@@ -77,13 +77,11 @@ static int find_way(const mc_simulation_t *q, const int32_t *end, uint32_t n_net
         if (way != RECEIVER && ports == n)
             continue; /* the rank itself sends, receives or pulls one by one */
         port = way == RECEIVER ? b : port;
-        uint32_t *const grown = mc_grown(route->link, route->n, &route->capacity, sizeof *grown);
-        if (!grown)
-            return mc_fail_memory("the routes of messages");
-        route->link = grown;
-        grown[route->n++] = n_network +
-                            ((uint32_t)wire * WAYS + (uint32_t)way) * (uint32_t)mesh->size +
-                            (uint32_t)port;
+        const uint32_t link = n_network +
+                              ((uint32_t)wire * WAYS + (uint32_t)way) * (uint32_t)mesh->size +
+                              (uint32_t)port;
+        status = mc_array_add(&route->link, &route->n, &route->capacity, &link, sizeof link,
+                              "the routes of messages");
     }
     return status;
 }
@@ -93,17 +91,14 @@ static int add_hops(mc_sim_world_t *w, mc_pair_t *pair, const mc_route_t *route,
 {
     pair->hop = *n;
     pair->n_hops = (uint16_t)route->n;
-    for (uint32_t h = 0; h < route->n; h++) {
-        mc_hop_t *const grown = mc_grown(w->hop, *n, capacity, sizeof *grown);
-        if (!grown)
-            return mc_fail_memory("the routes of messages");
-        w->hop = grown;
-        grown[(*n)++] = (mc_hop_t){route->link[h], 1};
-    }
-    return route->n < UINT16_MAX
-               ? MESHCOLL_OK
-               : mc_fail(MESHCOLL_ERR_INVALID_ARG, "a route has %u links; %d are the most",
-                         route->n, UINT16_MAX);
+    int status = route->n < UINT16_MAX
+                     ? MESHCOLL_OK
+                     : mc_fail(MESHCOLL_ERR_INVALID_ARG, "a route has %u links; %d are the most",
+                               route->n, UINT16_MAX);
+    for (uint32_t h = 0; h < route->n && !status; h++)
+        status = mc_array_add(&w->hop, n, capacity, &(mc_hop_t){route->link[h], 1}, sizeof *w->hop,
+                              "the routes of messages");
+    return status;
 }
 
 static int find_pairs(const mc_simulation_t *q, const mc_orbits_t *o, mc_sim_world_t *w,

@@ -30,7 +30,7 @@ typedef struct {
     struct {
         int32_t stride, extent;
     } digit[MC_MAX_DIMS];
-    int32_t n_programs;
+    uint32_t n_programs;
     mc_program_t *program;
     int32_t *of; /* by rank: its program */
 } mc_orbits_t;

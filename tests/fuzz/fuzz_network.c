@@ -41,14 +41,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         FUZZ_CHECK(mc_network_parse(first, &again) == MESHCOLL_OK, "%s", first);
         mc_network_print(&again, &b);
         FUZZ_CHECK(strcmp(first, second) == 0, "%s", first);
-        FUZZ_CHECK(mc_network_check(&again) == MESHCOLL_OK, "%s", first);
         check_network(&again);
         mc_network_free(&again);
         mc_network_free(&n);
     }
     n = (mc_network_t){.kind = MC_NETWORK_GRAPH, .beta = 1e-9, .ecmp = size % 2};
     if (mc_graph_parse("graph", rest, strlen(rest), &n.graph) == MESHCOLL_OK) {
-        FUZZ_CHECK(mc_network_check(&n) == MESHCOLL_OK, "the graph");
         if (n.graph->n_nodes < 1000)
             check_network(&n);
         mc_network_free(&n);

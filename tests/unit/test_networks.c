@@ -59,7 +59,6 @@ Test(networks, text_round_trips)
         cr_assert_eq(mc_network_parse(buffer, &m), 0, "%s: %s", buffer, meshcoll_last_error());
         mc_network_print(&m, &other);
         cr_assert_str_eq(buffer, again);
-        cr_assert_eq(mc_network_check(&m), 0);
         cr_assert(m.kind == n.kind && m.rails == n.rails && m.ecmp == n.ecmp && m.seed == n.seed);
         cr_assert_eq(memcmp(m.level, n.level, sizeof m.level), 0, "%s", buffer);
         if (i != 3) /* a time is printed as the shorter of time and rate */

@@ -29,13 +29,17 @@ static struct {
     mc_links_t with;
     mc_network_t between;
     mc_ring_t ring;
-    int32_t each;            /* ranks of a box */
-    int32_t *rank;           /* in the order given */
-    int32_t *boxes, *better; /* the two orders */
-    int32_t *by_box;         /* ranks as the box has them in the order given */
-    mc_overlay_t laid, laid_better;
+    int32_t each;    /* ranks of a box */
+    int32_t *rank;   /* in the order given */
+    int32_t *ends;   /* by rank; the three below lie behind it */
+    int32_t *by_box; /* ranks as the box has them in the order given */
+    struct {
+        int32_t *boxes;
+        mc_overlay_t laid;
+    } of[2]; /* the order given, and a better one */
     bool improved;
 } given;
+static const char *const names[] = {"given", "better"};
 
 /* The ends of each box, and which box is where in the order given. */
 static int fill_ring(int32_t *end)
@@ -49,12 +53,12 @@ static int fill_ring(int32_t *end)
     }
     for (int32_t p = 0; p < given.on.size; p++) {
         const int32_t box = given.rank[p] / given.each;
-        if (p % given.each > 0 && box != given.boxes[p / given.each])
+        if (p % given.each > 0 && box != given.of[0].boxes[p / given.each])
             return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                            "a ring of boxes has the %d ranks of a box one after the other; the "
                            "order has rank %d, of another box, behind rank %d",
                            given.each, given.rank[p], given.rank[p - 1]);
-        given.boxes[p / given.each] = given.better[p / given.each] = box;
+        given.of[0].boxes[p / given.each] = given.of[1].boxes[p / given.each] = box;
         given.by_box[box * given.each + p % given.each] = given.rank[p];
     }
     return MESHCOLL_OK;
@@ -67,16 +71,14 @@ static int make_ring(void)
     given.each = mc_mesh_stride(&given.on, outer);
     given.ring.network = &given.between;
     given.ring.n_boxes = given.on.size / given.each;
-    int32_t *const end = malloc(size * sizeof *end);
+    /* one room: ends of ranks, ranks by box, and the two orders */
+    int32_t *const end = malloc(4 * size * sizeof *end);
     given.ring.box = malloc(size * sizeof *given.ring.box);
-    given.by_box = malloc(size * sizeof *given.by_box);
-    given.boxes = malloc(size * sizeof *given.boxes);
-    given.better = malloc(size * sizeof *given.better);
-    const int status = end && given.ring.box && given.by_box && given.boxes && given.better
-                           ? fill_ring(end)
-                           : mc_fail_memory("a ring of boxes");
-    free(end);
-    return status;
+    given.ends = end;
+    given.by_box = end + size;
+    given.of[0].boxes = end + 2 * size;
+    given.of[1].boxes = end + 3 * size;
+    return end && given.ring.box ? fill_ring(end) : mc_fail_memory("a ring of boxes");
 }
 
 static int read_request(void)
@@ -109,13 +111,11 @@ static int read_request(void)
 
 static int improve(void)
 {
-    int status = mc_overlay_measure(&given.ring, given.boxes, &given.laid);
-    if (!status)
-        status = mc_overlay_improve(&given.ring, given.better);
-    if (!status)
-        status = mc_overlay_measure(&given.ring, given.better, &given.laid_better);
-    given.improved =
-        given.laid_better.load < given.laid.load || given.laid_better.stretch < given.laid.stretch;
+    const mc_overlay_t *const a = &given.of[0].laid, *const b = &given.of[1].laid;
+    int status = mc_overlay_improve(&given.ring, given.of[1].boxes);
+    for (int i = 0; i < 2 && !status; i++)
+        status = mc_overlay_measure(&given.ring, given.of[i].boxes, &given.of[i].laid);
+    given.improved = b->load < a->load || b->stretch < a->stretch;
     return status;
 }
 
@@ -123,7 +123,8 @@ static int improve(void)
 static char *order_text(void)
 {
     for (int32_t r = 0; r < given.on.size; r++)
-        given.rank[r] = given.by_box[given.better[r / given.each] * given.each + r % given.each];
+        given.rank[r] =
+            given.by_box[given.of[1].boxes[r / given.each] * given.each + r % given.each];
     return mc_order_print(given.rank, given.on.size);
 }
 
@@ -135,13 +136,6 @@ static const char *link_name(uint32_t link)
     mc_text_t text = mc_text(name, sizeof name);
     mc_network_name(&given.between, link, &text);
     return name;
-}
-
-static void add_order(mc_table_t *table, const char *name, const mc_overlay_t *laid)
-{
-    mc_table_add(table, "%s\t%.2f\t%u", name, laid->stretch,
-                 laid->n_busiest ? laid->busiest[0].messages : 0);
-    mc_table_add(table, laid->n_busiest ? "%.3g GB/s" : "-", 1e-9 / laid->load);
 }
 
 static int print_busiest(const char *which, const mc_overlay_t *laid)
@@ -167,14 +161,15 @@ static int print_text(const char *order)
     printf("a ring of the %d boxes of %s on %s\n\n", given.ring.n_boxes,
            mc_mesh_text(&given.on, mesh), mc_show_network(&given.between));
     mc_table_add(&table, "order\tstretch\tlargest load\trate of each");
-    add_order(&table, "given", &given.laid);
-    if (given.improved)
-        add_order(&table, "better", &given.laid_better);
+    for (int i = 0; i <= given.improved; i++) {
+        const mc_overlay_t *const laid = &given.of[i].laid;
+        mc_table_add(&table, "%s\t%.2f\t%u", names[i], laid->stretch,
+                     laid->n_busiest ? laid->busiest[0].messages : 0);
+        mc_table_add(&table, laid->n_busiest ? "%.3g GB/s" : "-", 1e-9 / laid->load);
+    }
     int status = mc_table_print(&table, 2, stdout);
-    if (!status)
-        status = print_busiest("given", &given.laid);
-    if (!status && given.improved)
-        status = print_busiest("better", &given.laid_better);
+    for (int i = 0; i <= given.improved && !status; i++)
+        status = print_busiest(names[i], &given.of[i].laid);
     if (given.improved)
         printf("\nthe better order:\n%s\n", order);
     else
@@ -198,8 +193,8 @@ static int print_json(const char *order)
     return mc_json_print(
         json_pack("{s:s, s:o, s:s, s:i, s:o, s:o, s:b, s:s}", "command", "overlay", "mesh",
                   mc_json_mesh(&given.on), "network", mc_show_network(&given.between), "boxes",
-                  (int)given.ring.n_boxes, "given", json_laid(&given.laid), "better",
-                  json_laid(&given.laid_better), "improved", given.improved, "order", order));
+                  (int)given.ring.n_boxes, "given", json_laid(&given.of[0].laid), "better",
+                  json_laid(&given.of[1].laid), "improved", given.improved, "order", order));
 }
 
 static const mc_option_t options[] = {
@@ -223,8 +218,7 @@ static int run(int argc, char **argv)
     char *const order = status ? NULL : order_text();
     if (!status)
         status = order ? (given.json ? print_json : print_text)(order) : mc_fail_memory("an order");
-    void *const parts[] = {order,       given.rank,   given.ring.box,
-                           given.boxes, given.better, given.by_box};
+    void *const parts[] = {order, given.rank, given.ring.box, given.ends};
     for (size_t i = 0; i < MC_COUNT(parts); i++)
         free(parts[i]);
     mc_network_free(&given.between);

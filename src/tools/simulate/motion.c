@@ -25,24 +25,16 @@ enum { BOUND_PLAYS = 4, MOST_PLAYS = 32 };
 
 void mc_motion_sent(mc_motion_t *m, const mc_sent_t *message)
 {
-    if (!mc_motion_moves(m->q->mesh))
-        return;
-    mc_sent_t *const grown = mc_grown(m->sent, m->n_sent, &m->sent_capacity, sizeof *grown);
-    m->failed = m->failed || !grown;
-    if (!grown)
-        return;
-    m->sent = grown;
-    m->sent[m->n_sent++] = *message;
+    if (mc_motion_moves(m->q->mesh) && mc_array_add(&m->sent, &m->n_sent, &m->sent_capacity,
+                                                    message, sizeof *message, "a picture"))
+        m->failed = true;
 }
 
-void mc_motion_load(mc_motion_t *m, const mc_busiest_t *link)
+void mc_motion_load(void *motion, const mc_busiest_t *link)
 {
-    mc_busiest_t *const grown = mc_grown(m->link, m->n_links, &m->link_capacity, sizeof *grown);
-    m->failed = m->failed || !grown;
-    if (!grown)
-        return;
-    m->link = grown;
-    m->link[m->n_links++] = *link;
+    mc_motion_t *const m = motion;
+    if (mc_array_add(&m->link, &m->n_links, &m->link_capacity, link, sizeof *link, "a picture"))
+        m->failed = true;
 }
 
 void mc_motion_free(mc_motion_t *m)

@@ -10,7 +10,8 @@
 enum { MC_MOTION_RANKS = 64, MC_MOTION_MESSAGES = 4000, MC_MOTION_PARTS = 48, MC_MOTION_REST = 6 };
 enum { MC_MOTION_PERIOD = MC_MOTION_PARTS + MC_MOTION_REST, MC_MOTION_MARGIN = 32 };
 
-/* What is recorded. The caller sets `q`, has the two functions below called, and frees with mc_motion_free. */
+/* What is recorded. The caller sets `q`, has the two functions below called (mc_simulation_t), and frees with
+ * mc_motion_free. */
 typedef struct {
     const mc_simulation_t *q;
     bool failed;
@@ -20,7 +21,7 @@ typedef struct {
 } mc_motion_t;
 
 void mc_motion_sent(mc_motion_t *motion, const mc_sent_t *message);
-void mc_motion_load(mc_motion_t *motion, const mc_busiest_t *link);
+void mc_motion_load(void *motion, const mc_busiest_t *link);
 void mc_motion_free(mc_motion_t *motion);
 static inline bool mc_motion_moves(const mc_mesh_t *mesh)
 {

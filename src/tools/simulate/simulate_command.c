@@ -172,19 +172,12 @@ static void trace_message(FILE *out, const mc_sent_t *m)
     given.follows = true;
 }
 
-static void record(void *context, const mc_sent_t *m)
+static void record(void *motion, const mc_sent_t *m)
 {
-    (void)context;
     if (given.trace)
         trace_message(given.traced.stream, m);
     if (given.svg)
-        mc_motion_sent(&given.motion, m);
-}
-
-static void load(void *context, const mc_busiest_t *link)
-{
-    (void)context;
-    mc_motion_load(&given.motion, link);
+        mc_motion_sent(motion, m);
 }
 
 static int simulate(run_t *run)
@@ -216,7 +209,8 @@ static int simulate_recorded(run_t *run)
     if (given.trace)
         fprintf(given.traced.stream, "{\"traceEvents\":[");
     given.query.record = record;
-    given.query.load = given.svg ? load : NULL;
+    given.query.load = given.svg ? mc_motion_load : NULL;
+    given.query.context = &given.motion;
     given.motion.q = &given.query;
     status = simulate(run);
     given.query.record = NULL;
