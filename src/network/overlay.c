@@ -202,36 +202,33 @@ static int number_depth_first(const mc_graph_t *g, uint32_t *number)
 }
 
 typedef struct {
-    uint32_t number;
-    int32_t box;
+    const mc_ring_t *ring;
+    uint32_t *number; /* by end: where it comes */
 } near_t;
 
-static int by_number(const void *a, const void *b)
+static int by_number(const void *a, const void *b, void *context)
 {
-    const near_t *const x = a, *const y = b;
-    return x->number != y->number ? (x->number > y->number) - (x->number < y->number)
-                                  : (x->box > y->box) - (x->box < y->box);
+    const near_t *const near = context;
+    const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+    return mc_compare_keys((const int64_t[]){near->number[near->ring->box[x].first], x},
+                           (const int64_t[]){near->number[near->ring->box[y].first], y}, 2);
 }
 
 static int order_near(const mc_ring_t *ring, int32_t *order)
 {
     const mc_network_t *const n = ring->network;
     const uint32_t ends = n->graph ? n->graph->n_ends : (uint32_t)n->ends;
-    uint32_t *const number = malloc(ends * sizeof *number);
-    near_t *const near = malloc((size_t)ring->n_boxes * sizeof *near);
-    int status = number && near ? MESHCOLL_OK : mc_fail_memory("an order of ends");
+    near_t near = {ring, malloc(ends * sizeof *near.number)};
+    int status = near.number ? MESHCOLL_OK : mc_fail_memory("an order of ends");
     for (uint32_t e = 0; e < ends && !status; e++)
-        number[e] = n->kind == MC_NETWORK_TORUS ? snake(n, (int32_t)e / n->per_node) : e;
+        near.number[e] = n->kind == MC_NETWORK_TORUS ? snake(n, (int32_t)e / n->per_node) : e;
     if (!status && n->graph)
-        status = number_depth_first(n->graph, number);
-    for (int32_t b = 0; b < ring->n_boxes && !status; b++)
-        near[b] = (near_t){number[ring->box[b].first], b};
+        status = number_depth_first(n->graph, near.number);
+    for (int32_t b = 0; b < ring->n_boxes; b++)
+        order[b] = b;
     if (!status)
-        qsort(near, (size_t)ring->n_boxes, sizeof *near, by_number);
-    for (int32_t b = 0; b < ring->n_boxes && !status; b++)
-        order[b] = near[b].box;
-    free(number);
-    free(near);
+        qsort_r(order, (size_t)ring->n_boxes, sizeof *order, by_number, &near);
+    free(near.number);
     return status;
 }
 

@@ -24,27 +24,7 @@ static int read_line(const char *path, mc_word_t line, uint32_t number, mc_gradi
     return MESHCOLL_OK;
 }
 
-int mc_gradients_parse(const char *path, const char *text, size_t bytes, mc_gradients_t *g)
-{
-    mc_word_t rest = {text, bytes};
-    int status = MESHCOLL_OK;
-    g->n = 0;
-    for (uint32_t number = 1; rest.n > 0 && !status; number++)
-        status = read_line(path, mc_word_cut(&rest, '\n'), number, g);
-    return status ? status : mc_gradients_check(path, g);
-}
-
-void mc_gradients_print(const mc_gradients_t *g, mc_text_t *text)
-{
-    for (uint32_t i = 0; i < g->n; i++) {
-        mc_link_sizes.write(g->bucket[i].bytes, text);
-        mc_text_add(text, " ");
-        mc_link_times.write((double)g->bucket[i].ready / 1e12, text);
-        mc_text_add(text, "\n");
-    }
-}
-
-int mc_gradients_check(const char *path, const mc_gradients_t *g)
+static int check(const char *path, const mc_gradients_t *g)
 {
     for (uint32_t i = 0; i < g->n; i++)
         if (!(g->bucket[i].bytes >= 1 && g->bucket[i].bytes <= 0x1p50) ||
@@ -58,6 +38,16 @@ int mc_gradients_check(const char *path, const mc_gradients_t *g)
                               "%s: expected a line for each bucket, as in "
                               "\"25MB 130ms\"",
                               path);
+}
+
+int mc_gradients_parse(const char *path, const char *text, size_t bytes, mc_gradients_t *g)
+{
+    mc_word_t rest = {text, bytes};
+    int status = MESHCOLL_OK;
+    g->n = 0;
+    for (uint32_t number = 1; rest.n > 0 && !status; number++)
+        status = read_line(path, mc_word_cut(&rest, '\n'), number, g);
+    return status ? status : check(path, g);
 }
 
 double mc_gradients_bytes(const mc_gradients_t *g)

@@ -16,9 +16,6 @@ typedef struct {
 
 /* From the bytes of a file; `path` is for messages. ERR_PARSE or ERR_INVALID_ARG with a sentence. */
 int mc_gradients_parse(const char *path, const char *text, size_t bytes, mc_gradients_t *gradients);
-/* Text from which mc_gradients_parse reads the same. */
-void mc_gradients_print(const mc_gradients_t *gradients, mc_text_t *text);
-int mc_gradients_check(const char *path, const mc_gradients_t *gradients);
 
 double mc_gradients_bytes(const mc_gradients_t *gradients);
 /* The same gradients in n equal buckets. Between the times of two given buckets they appear evenly, those of the first at
