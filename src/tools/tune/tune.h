@@ -7,12 +7,65 @@
 
 #include "compose/algorithms/registry.h"
 #include "runtime/calibrate/fit.h"
+#include "runtime/calibrate/series.h"
 #include "runtime/create/tuned.h"
 #include "runtime/handle/handle.h"
 #include "tools/common/ranks.h"
 #include "tools/common/tool.h"
-#include "tools/tune/tune_batch.h"
-#include "tools/tune/tune_memory.h"
+
+/* Memory and failures (tune_memory.c) -------------------------------------------------------------
+ *
+ * The vectors lie in the host's memory, or in that of a GPU for each rank, where requests run in a stream: one choice
+ * for the process. Failures end all ranks. */
+
+/* Where the status is not OK, prints meshcoll_last_error() in one line on stderr and ends the process, of which the
+ * others hear. */
+void mc_tune_check(int status, const char *what);
+/* Zeroed; never NULL. */
+void *mc_tune_allocate(size_t bytes);
+
+enum { MC_TUNE_GPU_TEXT = 128 };
+
+/* From now on memory of a GPU: the rank's of its machine, in the order of ranks. *gpu: "NVIDIA H100,
+ * driver 580.65.06, CUDA 13.0". */
+int mc_tune_take_gpu(const mc_place_t *place, int32_t rank, char gpu[MC_TUNE_GPU_TEXT]);
+bool mc_tune_on_device(void);
+
+/* Zeroed; never NULL. */
+void *mc_tune_vector(size_t bytes);
+void mc_tune_vector_free(void *vector);
+
+/* Runs a request so many times, one after the other, and waits. */
+void mc_tune_run(meshcoll_request_t *request, int32_t times);
+
+/* Batches of one request on all ranks (tune_batch.c) ---------------------------------------------- */
+
+enum { MC_MOST_REPEATS = 1 << 20 };
+
+/* A persistent request of vectors of so many bytes in all; `strategy`: NULL: what the library takes. */
+meshcoll_request_t *mc_tune_request(meshcoll_t *mesh, meshcoll_collective_t collective,
+                                    const char *strategy, size_t bytes, void *in, void *out);
+
+/* The maximum over all ranks: the time of the slowest rank, and the same decision on every rank. */
+double mc_tune_most(meshcoll_t *whole, double mine);
+/* Seconds per run of `repeats` runs on the slowest rank. */
+double mc_batch(meshcoll_t *whole, meshcoll_request_t *request, int32_t repeats);
+/* The buffers that a rank writes before a run and reads after it; 0 bytes: none. */
+typedef struct {
+    void *in, *out;
+    size_t in_bytes, out_bytes;
+} mc_used_t;
+/* Runs that start at an agreed time, on ranks of one machine, which share a clock. Each run is
+ * timed separately until the last rank completes, at most MC_MOST_ANEW runs. Before each run,
+ * outside the measured time, every rank reads its output and writes its input, as an application
+ * does, but for memory of a GPU. Otherwise the data stays in the cache of the rank that moved it last. */
+enum { MC_MOST_ANEW = 64 };
+void mc_batch_anew(meshcoll_t *whole, meshcoll_request_t *request, const mc_used_t *used,
+                   mc_series_t *series);
+/* The number of runs for which a batch of operations of `once` seconds is long enough to time. */
+int32_t mc_repeats_for(double once);
+
+/* Measuring --------------------------------------------------------------------------------------- */
 
 typedef struct {
     mc_sight_t sight;

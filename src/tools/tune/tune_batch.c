@@ -1,8 +1,7 @@
 /* The cluster that is measured, and times of batches on it. */
-#include "tools/tune/tune_batch.h"
+#include "tools/tune/tune.h"
 
 #include "runtime/create/create.h"
-#include "tools/tune/tune.h"
 
 #include <sched.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "tools/tune/tune_memory.h"
+#include "tools/tune/tune.h"
 
 #include "gpu/cuda/driver.h"
 #include "runtime/handle/request.h"
@@ -17,16 +17,12 @@ static struct {
 
 /* Failing ----------------------------------------------------------------------------------------- */
 
-void mc_tune_die(const char *what)
-{
-    fprintf(stderr, "meshcoll tune: %s: %s\n", what, meshcoll_last_error());
-    exit(MC_EXIT_FAILED);
-}
-
 void mc_tune_check(int status, const char *what)
 {
-    if (status != MESHCOLL_OK)
-        mc_tune_die(what);
+    if (status == MESHCOLL_OK)
+        return;
+    fprintf(stderr, "meshcoll tune: %s: %s\n", what, meshcoll_last_error());
+    exit(MC_EXIT_FAILED);
 }
 
 void *mc_tune_allocate(size_t bytes)
