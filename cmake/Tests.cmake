@@ -82,6 +82,7 @@ foreach(source IN LISTS unit_sources)
         LABELS unit TIMEOUT 600 SKIP_RETURN_CODE ${skip_code} ENVIRONMENT "${sanitizer_env}"
         ${sanitizer_fails})
 endforeach()
+target_link_options(test_differ PRIVATE -Wl,--wrap=mc_waits_ask,--wrap=mc_monitor_is_joined)
 
 # Ranks of the jobs that tests/cli/test_status.sh asks.
 meshcoll_add_test_program(status_job job ${PROJECT_SOURCE_DIR}/tests/status/job.c status)

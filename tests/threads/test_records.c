@@ -43,8 +43,10 @@ static void *copy_all(void *argument)
     (void)argument;
     while (atomic_load(&n_closing) == 0)
         for (int r = 0; r < RANKS; r++)
-            if (atomic_load(&rank[r].is_open) && mc_waits_copy(rank[r].mesh->job, (uint32_t)r, &w))
+            if (atomic_load(&rank[r].is_open)) {
+                mc_waits_copy(rank[r].mesh->job, (uint32_t)r, &w);
                 check_copy(&w, r);
+            }
     return NULL;
 }
 

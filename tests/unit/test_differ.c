@@ -18,14 +18,23 @@ static int32_t in[RANKS], out[RANKS];
 static mc_waits_t other; /* what rank 1 answers */
 static int asked;
 
-static int answer(void *context, int32_t at, uint32_t number, mc_waits_t *w)
+/* In place of mc_waits_ask and mc_monitor_is_joined (cmake/Tests.cmake): these ranks have no monitors. */
+int __wrap_mc_waits_ask(const mc_job_t *job, int32_t at, uint32_t number, mc_waits_t *w);
+bool __wrap_mc_monitor_is_joined(const void *monitor);
+
+int __wrap_mc_waits_ask(const mc_job_t *job, int32_t at, uint32_t number, mc_waits_t *w)
 {
     (void)number;
-    (void)context;
+    (void)job;
     cr_assert_eq(at, 1);
     asked++;
     *w = other;
     return 0;
+}
+
+bool __wrap_mc_monitor_is_joined(const void *monitor)
+{
+    return !monitor;
 }
 
 /* Each rank is the root of its own reduction: both receive. */
@@ -38,7 +47,7 @@ static void both_wait(void)
                      MESHCOLL_OK, "%s", meshcoll_last_error());
         cr_assert_eq(meshcoll_test(request[r]), MESHCOLL_IN_PROGRESS);
     }
-    rank[0]->job->query = (mc_peer_query_t){answer, NULL};
+    rank[0]->job->can_ask = true;
     other = (mc_waits_t){.rank = 1, .known_as = 1, .size = RANKS, .n = 1};
     mc_wait_describe(request[1], &other.wait[0]);
     asked = 0;
@@ -99,7 +108,7 @@ Test(differ, tells_a_call_that_the_other_has_made)
 static uint32_t made(uint32_t number)
 {
     mc_waits_t w;
-    cr_assert(mc_waits_copy(rank[0]->job, number, &w));
+    mc_waits_copy(rank[0]->job, number, &w);
     return w.mesh[0].digest;
 }
 

@@ -1,5 +1,5 @@
 /* The report of meshcoll status, of made-up ranks. */
-#include "runtime/diagnose/status/ask.h"
+#include "runtime/diagnose/status/status.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>

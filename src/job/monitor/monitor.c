@@ -141,12 +141,6 @@ static int allocate(mc_monitor_t *m, int32_t size)
     return m->contact && m->machine && m->survivor ? MESHCOLL_OK : mc_fail_memory("a monitor");
 }
 
-static int watch(const mc_monitor_t *m, int fd, void *mark)
-{
-    struct epoll_event event = {.events = EPOLLIN, .data.ptr = mark};
-    return epoll_ctl(m->epoll, EPOLL_CTL_ADD, fd, &event) ? errno : 0;
-}
-
 /* All that may fail for a lack of something. */
 static int begin(mc_monitor_t *m, const mc_network_t *network)
 {
@@ -155,7 +149,9 @@ static int begin(mc_monitor_t *m, const mc_network_t *network)
         return failed;
     m->epoll = mc_descriptor(epoll_create1(EPOLL_CLOEXEC));
     m->wake = mc_descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    failed = m->epoll < 0 || m->wake < 0 ? errno : watch(m, m->wake, &m->wake);
+    struct epoll_event woken = {.events = EPOLLIN, .data.ptr = &m->wake};
+    if (m->epoll < 0 || m->wake < 0 || epoll_ctl(m->epoll, EPOLL_CTL_ADD, m->wake, &woken))
+        failed = errno;
     mc_acceptor_open(&m->acceptor, &m->self, m->listener);
     m->acceptor.forgives = true;
     if (!failed)
@@ -172,7 +168,7 @@ int mc_monitor_open(int32_t size, const mc_network_t *network, double silence,
     mc_monitor_t *const m = calloc(1, sizeof *m);
     if (!m)
         return mc_fail_memory("a monitor");
-    m->listener = m->epoll = m->wake = m->watched = -1;
+    m->listener = m->epoll = m->wake = -1;
     m->silence = silence;
     mc_news_open(&m->board);
     pthread_mutex_init(&m->lock, NULL);
@@ -224,18 +220,17 @@ static bool all_have(const mc_monitor_t *m)
     return true;
 }
 
-void mc_monitor_start(mc_monitor_t *m, const mc_monitor_params_t *params)
+bool mc_monitor_start(mc_monitor_t *m, const mc_monitor_params_t *params)
 {
     take(m, params);
     mc_reach_place(m);
     const bool works = all_have(m);
-    if (works && m->watched >= 0)
-        (void)watch(m, m->watched, &m->watched);
     pthread_mutex_lock(&m->lock);
     m->started = works;
     m->torn = !works;
     pthread_cond_broadcast(&m->told);
     pthread_mutex_unlock(&m->lock);
+    return works;
 }
 
 static void wake(const mc_monitor_t *m)
@@ -355,13 +350,6 @@ void mc_monitor_answers(mc_monitor_t *m, mc_monitor_answer_t answer_, void *cont
 {
     m->answer = answer_;
     m->answer_context = context;
-}
-
-void mc_monitor_watch(mc_monitor_t *m, int fd, void (*ready)(void *context), void *context)
-{
-    m->watched = fd;
-    m->ready = ready;
-    m->ready_context = context;
 }
 
 const mc_contact_t *mc_monitor_contact(const mc_monitor_t *m, int32_t rank)

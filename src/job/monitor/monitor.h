@@ -66,8 +66,8 @@ typedef struct {
     mc_monitor_secret_t secret;
 } mc_monitor_params_t;
 
-/* Connects it, where all ranks have one. */
-void mc_monitor_start(mc_monitor_t *monitor, const mc_monitor_params_t *params);
+/* Connects it, where all ranks have one: returns whether they do. */
+bool mc_monitor_start(mc_monitor_t *monitor, const mc_monitor_params_t *params);
 /* Waits, for a moment only, until all ranks are connected, or the mesh has failed: who ends from then on is missed at
  * once. */
 void mc_monitor_join(mc_monitor_t *monitor);
@@ -98,10 +98,6 @@ int mc_monitor_ask(const mc_monitor_t *monitor, int32_t rank, uint32_t question,
 const mc_contact_t *mc_monitor_contact(const mc_monitor_t *monitor, int32_t rank);
 /* This rank. */
 int32_t mc_monitor_rank(const mc_monitor_t *monitor);
-
-/* Calls `ready` in the monitor's thread when `fd` is readable, from the start on; one such descriptor. Set
- * before the start; it stays the caller's. */
-void mc_monitor_watch(mc_monitor_t *monitor, int fd, void (*ready)(void *context), void *context);
 
 /* The rank that a rank connects to in the tree; -1: none. */
 int32_t mc_monitor_parent(const int32_t *machine, int32_t size, int32_t rank);

@@ -227,8 +227,6 @@ void mc_relay_read(mc_monitor_t *m)
     for (int i = 0; i < n; i++) {
         if (event[i].data.ptr == &m->wake)
             (void)!read(m->wake, &n_wakes, sizeof n_wakes);
-        else if (event[i].data.ptr == &m->watched)
-            m->ready(m->ready_context);
         else
             read_branch(m, event[i].data.ptr);
     }

@@ -17,9 +17,6 @@ struct mc_monitor {
     mc_monitor_branch_t *branches;
     mc_monitor_answer_t answer;
     void *answer_context;
-    int watched;
-    void (*ready)(void *context);
-    void *ready_context;
     bool has_thread;
     _Atomic bool stop;
     bool fatal_told; /* by the thread alone: what it has passed on */

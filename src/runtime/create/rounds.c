@@ -3,8 +3,7 @@
 #include "job/monitor/monitor.h"
 #include "runtime/create/calibrated.h"
 #include "runtime/create/tuned.h"
-#include "runtime/diagnose/status/ask.h"
-#include "runtime/diagnose/status/serve.h"
+#include "runtime/diagnose/status/status.h"
 #include "runtime/jobs/jobs.h"
 #include "runtime/place/places.h"
 #include "runtime/place/topology.h"
@@ -305,24 +304,7 @@ static int open_monitor(const mc_making_t *m, mc_contact_t *contact)
     return MESHCOLL_OK;
 }
 
-/* Have all ranks a monitor? */
-static bool all_have_monitors(const mc_making_t *m, size_t record)
-{
-    for (int32_t r = 0; r < m->creation->oob.size; r++)
-        if (((const fourth_t *)record_at(m, r, record))->contact.network.n == 0)
-            return false;
-    return true;
-}
-
 /* Ranks ask each other what they wait for, and others on this machine may ask them. */
-static void open_status(mc_job_t *job)
-{
-    mc_job_lock(job); /* there may be a progress thread */
-    mc_status_join(job);
-    mc_job_unlock(job);
-    mc_serve_open(job);
-}
-
 static void start_monitor(const mc_making_t *m, size_t record)
 {
     const meshcoll_oob_t *const oob = &m->creation->oob;
@@ -333,9 +315,14 @@ static void start_monitor(const mc_making_t *m, size_t record)
         .machine = m->machine,
         .secret = m->facts[0].secret,
     };
-    if (all_have_monitors(m, record))
-        open_status(m->handle->job);
-    mc_monitor_start(m->handle->job->monitor, &params);
+    mc_job_t *const job = m->handle->job;
+    mc_waits_answer(job);
+    const bool works = mc_monitor_start(job->monitor, &params);
+    mc_job_lock(job); /* there may be a progress thread */
+    job->can_ask = works;
+    mc_job_unlock(job);
+    if (works)
+        mc_status_open(job);
 }
 
 const mc_job_id_t *mc_making_id(const mc_making_t *m)

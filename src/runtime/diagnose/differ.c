@@ -40,7 +40,7 @@ static int fail_differs(const mc_job_t *job, int32_t other, const mc_wait_t *own
 /* Ranks that cannot be reached would be waited for. */
 static bool may_ask(const mc_job_t *job)
 {
-    return job->query.rank && (!job->monitor || mc_monitor_is_joined(job->monitor));
+    return job->can_ask && mc_monitor_is_joined(job->monitor);
 }
 
 /* Returns the call of that number that a rank is in, where it is another one; else NULL. */
@@ -111,7 +111,7 @@ int mc_differ_ask(const mc_job_t *job, int64_t now)
         own.still_ms = now - r->watched.moved;
         if (own.peer < 0)
             continue;
-        if (job->query.rank(job->query.context, own.peer, own.number, &at))
+        if (mc_waits_ask(job, own.peer, own.number, &at))
             break; /* it took its time; others are asked later */
         status = compare(job, &at, &own);
     }
@@ -125,7 +125,7 @@ int mc_differ_ask_launch(const meshcoll_t *h, int32_t rank, const mc_waits_launc
     mc_waits_t at;
     mc_wait_t own, theirs;
     mc_wait_describe_launch(h, launch, &own);
-    if (!may_ask(h->job) || h->job->query.rank(h->job->query.context, rank, own.number, &at))
+    if (!may_ask(h->job) || mc_waits_ask(h->job, rank, own.number, &at))
         return told ? fail_differs(h->job, rank, &own, NULL) : MESHCOLL_OK;
     const mc_wait_t *other = find_another(&at, &own);
     if (!other && at.launch.digest != 0) {
@@ -160,7 +160,7 @@ static int fail_with_other(const mc_job_t *job, meshcoll_request_t *r, uint64_t 
     mc_waits_t at;
     mc_wait_t own;
     mc_wait_describe(r, &own);
-    if (may_ask(job) && !job->query.rank(job->query.context, rank, 0, &at))
+    if (may_ask(job) && !mc_waits_ask(job, rank, 0, &at))
         theirs = find_another(&at, &own);
     if (theirs && mc_tag_digest(theirs->digest) != mc_tag_digest(other))
         theirs = NULL;

@@ -17,14 +17,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* Asks a rank, by its mesh rank, what it waits for, and for the digest of a call of that number. 0; else there is no
- * answer. */
-struct mc_waits;
-typedef struct {
-    int (*rank)(void *context, int32_t rank, uint32_t number, struct mc_waits *answer);
-    void *context;
-} mc_peer_query_t;
-
 /* The same on all ranks of a job, and of no other. Zero: none. */
 typedef struct {
     uint64_t at[2];
@@ -117,8 +109,8 @@ struct mc_job {
 
     const mc_job_hooks_t *hooks;
     struct mc_published *waits; /* what this rank waits for (diagnose/waits/publish.h) */
-    struct mc_serve *serve;     /* tells meshcoll status; NULL: does not */
-    mc_peer_query_t query;      /* rank is NULL: other ranks cannot be asked */
+    struct mc_server *server;   /* tells meshcoll status; NULL: does not */
+    bool can_ask;               /* what other ranks wait for: all have monitors */
 
     struct mc_threads *threads; /* NULL: one thread at a time, no lock */
 

@@ -6,7 +6,7 @@
 #include "runtime/call/call.h"
 #include "runtime/connect/greet.h"
 #include "runtime/diagnose/diagnose.h"
-#include "runtime/diagnose/status/serve.h"
+#include "runtime/diagnose/status/status.h"
 #include "runtime/diagnose/waits/publish.h"
 #include "runtime/handle/calibrated.h"
 #include "runtime/handle/run.h"
@@ -129,9 +129,8 @@ static void close_shared(mc_job_t *job)
     mc_busy_leave(job);
     if (job->gpu)
         job->device->stop(job);
-    mc_serve_stop(job);
+    mc_status_close(job);
     mc_monitor_close(job->monitor);
-    mc_serve_close(job);
     for (int32_t d = 0; d < job->mesh.ndims; d++)
         if (job->connections.transport[d])
             job->connections.transport[d]->ops->close(job->connections.transport[d]);

@@ -1,4 +1,4 @@
-#include "runtime/diagnose/status/ask.h"
+#include "runtime/diagnose/status/status.h"
 
 #include "base/table.h"
 #include "runtime/diagnose/waits/verdict.h"
@@ -165,10 +165,9 @@ static int print_lines(lines_t *l, FILE *out)
 
 /* Causes --------------------------------------------------------------------------------------------- */
 
-static int answer(void *context, int32_t rank, uint32_t number, mc_waits_t *waits)
+static int find(const void *context, int32_t rank, mc_waits_t *waits)
 {
     const mc_status_t *const s = context;
-    (void)number;
     for (int32_t r = 0; r < s->n; r++)
         if (s->rank[r].waits.rank == rank && s->rank[r].answered) {
             *waits = s->rank[r].waits;
@@ -179,7 +178,7 @@ static int answer(void *context, int32_t rank, uint32_t number, mc_waits_t *wait
 
 static mc_verdict_t follow(const mc_status_t *s, const mc_wait_t *wait, int32_t most)
 {
-    const mc_peer_query_t query = {answer, (void *)s};
+    const mc_peer_query_t query = {find, s};
     return mc_verdict_find(&query, wait, most, INFINITY);
 }
 

@@ -1,30 +1,79 @@
-#include "runtime/diagnose/status/serve.h"
+#include "runtime/diagnose/status/status.h"
 
 #include "base/system/descriptor.h"
+#include "base/system/process.h"
 #include "job/monitor/monitor.h"
-#include "runtime/diagnose/status/ask.h"
 #include "runtime/diagnose/status/name.h"
+#include "runtime/diagnose/waits/describe.h"
 
-#include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/time.h>
 #include <unistd.h>
 
-/* One client at a time is told; a few more may wait. A client that does not read is dropped. */
-enum { WAITING = 8, SEND_SECONDS = 2 };
+/* One client at a time is told; a few more may wait. A client that does not read is dropped. RETRY_MS: after a failed
+ * accept, as of a process that has no descriptors left. */
+enum { WAITING = 8, SEND_SECONDS = 2, RETRY_MS = 100 };
+/* Ranks that are asked at once, and for how long each. */
+enum { ASKERS = 16, ASK_SECONDS = 2 };
 
-typedef struct mc_serve {
+typedef struct mc_server {
     const mc_job_t *job;
-    int listener, client;
-    int spare; /* a descriptor to send a client away with when the process has no other left */
-    pthread_mutex_t lock;
-    bool has_thread, is_done; /* the thread that tells a client: there is one; it is about to end */
+    int listener;
     _Atomic bool stop;
     pthread_t thread;
-} serve_t;
+} server_t;
 
-/* A client --------------------------------------------------------------------------------------- */
+/* All ranks ------------------------------------------------------------------------------------- */
+
+typedef struct {
+    const server_t *server;
+    mc_status_rank_t *rank;
+    _Atomic int32_t next;
+} gathering_t;
+
+/* What is known of a rank that does not answer. */
+static void introduce(const mc_job_t *job, int32_t known_as, mc_waits_t *w)
+{
+    const mc_contact_t *const contact = mc_monitor_contact(job->monitor, known_as);
+    const int32_t rank = mc_mesh_rank_of(&job->order, known_as);
+    *w = (mc_waits_t){.rank = rank,
+                      .known_as = known_as,
+                      .size = job->mesh.size,
+                      .pid = contact->pid,
+                      .place = mc_wait_place(job, rank)};
+    memcpy(w->host, contact->host, strnlen(contact->host, sizeof w->host - 1));
+}
+
+static void *gather(void *context)
+{
+    gathering_t *const g = context;
+    const mc_job_t *const job = g->server->job;
+    for (int32_t r; (r = atomic_fetch_add(&g->next, 1)) < job->mesh.size;) {
+        mc_status_rank_t *const at = &g->rank[r];
+        introduce(job, r, &at->waits);
+        at->answered = !atomic_load(&g->server->stop) &&
+                       !mc_waits_ask_for(job, at->waits.rank, 0, ASK_SECONDS, &at->waits);
+    }
+    return NULL;
+}
+
+static void gather_all(const server_t *s, mc_status_rank_t *rank)
+{
+    gathering_t g = {.server = s, .rank = rank};
+    pthread_t helper[ASKERS - 1];
+    int n = 0;
+    while (n < ASKERS - 1 && n + 1 < s->job->mesh.size &&
+           !pthread_create(&helper[n], NULL, gather, &g))
+        n++;
+    (void)gather(&g);
+    while (n > 0)
+        pthread_join(helper[--n], NULL);
+}
+
+/* Clients ---------------------------------------------------------------------------------------- */
 
 static bool is_allowed(int fd)
 {
@@ -42,7 +91,7 @@ static void send_all(int fd, const char *text, size_t bytes)
         text += n;
 }
 
-static void serve(const serve_t *s, int fd)
+static void tell(const server_t *s, int fd)
 {
     const int32_t n = s->job->mesh.size;
     mc_status_rank_t *const rank = calloc((size_t)n, sizeof *rank);
@@ -51,7 +100,7 @@ static void serve(const serve_t *s, int fd)
     FILE *const out = rank ? open_memstream(&text, &bytes) : NULL;
     if (out) {
         const mc_status_t status = {.n = n, .rank = rank};
-        mc_status_gather(s->job, &s->stop, rank);
+        gather_all(s, rank);
         (void)mc_status_print(&status, out);
         fclose(out);
         send_all(fd, text, bytes);
@@ -61,68 +110,20 @@ static void serve(const serve_t *s, int fd)
 }
 
 /* In a thread of its own: the monitor's must not wait for other ranks. */
-static void *run(void *context)
+static void *serve(void *context)
 {
-    serve_t *const s = context;
-    serve(s, s->client);
-    close(s->client);
-    pthread_mutex_lock(&s->lock);
-    s->is_done = true;
-    pthread_mutex_unlock(&s->lock);
+    const server_t *const s = context;
+    while (!atomic_load(&s->stop)) {
+        const int fd = mc_descriptor(accept4(s->listener, NULL, NULL, SOCK_CLOEXEC));
+        if (fd < 0) {
+            (void)poll(NULL, 0, RETRY_MS);
+            continue;
+        }
+        if (is_allowed(fd))
+            tell(s, fd);
+        close(fd);
+    }
     return NULL;
-}
-
-static void join(serve_t *s)
-{
-    if (s->has_thread)
-        pthread_join(s->thread, NULL);
-    s->has_thread = s->is_done = false;
-}
-
-/* Any descriptor. */
-static int spare(void)
-{
-    return mc_descriptor(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-}
-
-/* Else the client would stay, and the monitor's thread would be called for it without end. */
-static void send_away(serve_t *s)
-{
-    if (s->spare >= 0)
-        close(s->spare);
-    const int fd = mc_descriptor(accept4(s->listener, NULL, NULL, SOCK_CLOEXEC));
-    if (fd >= 0)
-        close(fd);
-    s->spare = spare();
-    if (fd < 0 && s->spare < 0) { /* other threads took it: no client is let in any more */
-        close(s->listener);
-        s->listener = -1;
-    }
-}
-
-/* In the monitor's thread. While one client is told, others are sent away. */
-static void ready(void *context)
-{
-    serve_t *const s = context;
-    static const char busy[] = "another meshcoll status is asking this process: try again\n";
-    const int fd = mc_descriptor(accept4(s->listener, NULL, NULL, SOCK_CLOEXEC));
-    if (fd < 0 && (errno == EMFILE || errno == ENFILE))
-        send_away(s);
-    if (fd < 0)
-        return;
-    pthread_mutex_lock(&s->lock);
-    const bool idle = !atomic_load(&s->stop) && (!s->has_thread || s->is_done);
-    bool taken = false;
-    if (idle && is_allowed(fd)) {
-        join(s);
-        s->client = fd;
-        taken = s->has_thread = !pthread_create(&s->thread, NULL, run, s);
-    } else if (!idle && is_allowed(fd)) {
-        (void)!send(fd, busy, sizeof busy - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
-    }
-    pthread_mutex_unlock(&s->lock);
-    if (!taken)
-        close(fd);
 }
 
 /* Opening and closing ------------------------------------------------------------------------------- */
@@ -131,52 +132,40 @@ static void ready(void *context)
 static int listen_to(void)
 {
     struct sockaddr_un address;
-    const int fd = mc_descriptor(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    int fd = mc_descriptor(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     for (int i = 0; fd >= 0 && i < MC_STATUS_SOCKETS; i++) {
         const socklen_t n = mc_status_name((int)getpid(), i, &address);
         if (!bind(fd, (struct sockaddr *)&address, n) && !listen(fd, WAITING))
             return fd;
     }
-    if (fd >= 0)
-        close(fd);
+    mc_descriptor_close(&fd);
     return -1;
 }
 
-void mc_serve_open(mc_job_t *job)
+void mc_status_open(mc_job_t *job)
 {
-    serve_t *const s = calloc(1, sizeof *s);
+    server_t *const s = calloc(1, sizeof *s);
     if (!s)
         return;
     s->job = job;
     s->listener = listen_to();
-    s->spare = spare();
-    pthread_mutex_init(&s->lock, NULL);
-    job->serve = s;
-    if (s->listener >= 0)
-        mc_monitor_watch(job->monitor, s->listener, ready, s);
-}
-
-void mc_serve_stop(mc_job_t *job)
-{
-    serve_t *const s = job->serve;
-    if (!s)
+    if (s->listener >= 0 && !mc_thread_start(&s->thread, serve, s)) {
+        job->server = s;
         return;
-    pthread_mutex_lock(&s->lock);
-    atomic_store(&s->stop, true);
-    pthread_mutex_unlock(&s->lock);
-    join(s);
-}
-
-void mc_serve_close(mc_job_t *job)
-{
-    serve_t *const s = job->serve;
-    if (!s)
-        return;
-    if (s->listener >= 0)
-        close(s->listener);
-    if (s->spare >= 0)
-        close(s->spare);
-    pthread_mutex_destroy(&s->lock);
+    }
+    mc_descriptor_close(&s->listener);
     free(s);
-    job->serve = NULL;
+}
+
+void mc_status_close(mc_job_t *job)
+{
+    server_t *const s = job->server;
+    if (!s)
+        return;
+    atomic_store(&s->stop, true);
+    shutdown(s->listener, SHUT_RDWR); /* ends its accept */
+    pthread_join(s->thread, NULL);
+    close(s->listener);
+    free(s);
+    job->server = NULL;
 }

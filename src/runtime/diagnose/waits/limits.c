@@ -64,20 +64,26 @@ static void print_peer(const mc_wait_t *wait, mc_text_t *text)
 enum { MOST_ASKED = 16 };
 #define ASK_SECONDS 1.5
 
+MC_APART static int ask(const void *job, int32_t rank, mc_waits_t *record)
+{
+    return mc_waits_ask(job, rank, 0, record);
+}
+
 static void print_waited_for(const mc_job_t *job, const mc_wait_t *wait, mc_text_t *text)
 {
-    if (!job->query.rank || wait->peer < 0) {
+    if (!job->can_ask || wait->peer < 0) {
         print_peer(wait, text);
         return;
     }
-    const mc_verdict_t v = mc_verdict_find(&job->query, wait, MOST_ASKED, ASK_SECONDS);
+    const mc_verdict_t v =
+        mc_verdict_find(&(mc_peer_query_t){ask, job}, wait, MOST_ASKED, ASK_SECONDS);
     mc_verdict_print(&v, text);
 }
 
-__attribute__((noinline)) static bool is_destroying(const mc_job_t *job, int32_t rank)
+MC_APART static bool is_destroying(const mc_job_t *job, int32_t rank)
 {
     mc_waits_t at;
-    return !job->query.rank(job->query.context, rank, 0, &at) && mc_waits_to_destroy(&at);
+    return !mc_waits_ask(job, rank, 0, &at) && mc_waits_to_destroy(&at);
 }
 
 /* The first rank that has not come to the end; -1: all have. */
@@ -97,7 +103,7 @@ static int fail_late(const mc_job_t *job, const meshcoll_request_t *r)
     mc_wait_t wait;
     mc_wait_describe(r, &wait);
     wait.still_ms = r->watched.looked - r->watched.moved;
-    if (job->query.rank && wait.kind == MC_WAIT_DESTROY)
+    if (job->can_ask && wait.kind == MC_WAIT_DESTROY)
         mc_wait_set_job_peer(r->mesh, find_absent(job), &wait);
     print_waited_for(job, &wait, &text);
     mc_text_add(&text, "; time limit of %.3g s: ", (double)mc_limits_of(r) / 1000);

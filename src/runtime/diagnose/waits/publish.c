@@ -237,7 +237,7 @@ static void copy_entries(const published_t *p, int64_t now, mc_waits_t *copy)
     copy->n_more = copy->n == MC_WAITS_REQUESTS ? p->n_more : 0;
 }
 
-bool mc_waits_copy(const mc_job_t *job, uint32_t number, mc_waits_t *copy)
+void mc_waits_copy(const mc_job_t *job, uint32_t number, mc_waits_t *copy)
 {
     const int64_t now = mc_now_ms();
     published_t *const p = job->waits;
@@ -254,5 +254,4 @@ bool mc_waits_copy(const mc_job_t *job, uint32_t number, mc_waits_t *copy)
     copy_launch(p, number, copy);
     copy_entries(p, now, copy);
     pthread_mutex_unlock(&p->lock);
-    return true;
 }

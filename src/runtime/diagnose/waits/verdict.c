@@ -93,11 +93,10 @@ mc_verdict_t mc_verdict_of(const mc_wait_t *wait, const mc_waits_t *peer)
     return v;
 }
 
-__attribute__((noinline)) static mc_verdict_t ask(const mc_peer_query_t *query,
-                                                  const mc_wait_t *wait)
+MC_APART static mc_verdict_t ask(const mc_peer_query_t *query, const mc_wait_t *wait)
 {
     mc_waits_t at;
-    const int silent = query->rank(query->context, wait->peer, 0, &at);
+    const int silent = query->rank(query->context, wait->peer, &at);
     return mc_verdict_of(wait, silent ? NULL : &at);
 }
 

@@ -3,7 +3,6 @@
 #define MC_DIAGNOSE_VERDICT_H
 
 #include "runtime/diagnose/waits/waits.h"
-#include "runtime/handle/job.h"
 
 typedef enum {
     MC_PEER_SILENT, /* it does not answer */
@@ -26,6 +25,12 @@ typedef struct {
     int64_t looked_ms; /* as in mc_waits_t */
     int32_t broken;    /* status of its mesh's failure */
 } mc_verdict_t;
+
+/* Where the records of ranks come from: by mesh rank. 0; else there is none. */
+typedef struct {
+    int (*rank)(const void *context, int32_t rank, mc_waits_t *record);
+    const void *context;
+} mc_peer_query_t;
 
 /* `wait` has a peer, whose record is `peer`; NULL: it does not answer. */
 mc_verdict_t mc_verdict_of(const mc_wait_t *wait, const mc_waits_t *peer);

@@ -52,9 +52,18 @@ typedef struct mc_waits {
 } mc_waits_t;
 
 /* Copies what any thread waits for on the meshes of a job. Any thread may call it while the job exists.
- * `number`: whose digest is wanted. false: there is nothing to copy. */
+ * `number`: whose digest is wanted. */
 struct mc_job;
-bool mc_waits_copy(const struct mc_job *job, uint32_t number, mc_waits_t *copy);
+void mc_waits_copy(const struct mc_job *job, uint32_t number, mc_waits_t *copy);
+
+/* The same of other ranks (ask.c): their monitors answer, whatever their programs do. From now on this rank's does; to
+ * call before it starts. */
+void mc_waits_answer(struct mc_job *job);
+/* Where job->can_ask; `rank` is a mesh rank. ERR_TRANSPORT, without a text: it does not answer, or not within these seconds. */
+int mc_waits_ask_for(const struct mc_job *job, int32_t rank, uint32_t number, double seconds,
+                     mc_waits_t *copy);
+/* For a moment only, as others wait; and then for the news that it has failed. */
+int mc_waits_ask(const struct mc_job *job, int32_t rank, uint32_t number, mc_waits_t *copy);
 
 /* Are these the same call of a mesh by its number, whatever each asks for? */
 bool mc_wait_same_call(const mc_wait_t *a, const mc_wait_t *b);
