@@ -76,12 +76,12 @@ Test(network, the_route_to_another_is_chosen)
 {
     char devices[MC_NETWORK_DEVICES] = "?";
     mc_network_t all[3];
-    struct sockaddr_storage to, from;
+    mc_endpoint_t from;
     const mc_endpoint_t outside = v4(203, 0, 113, 7);
     mc_network_find(1, NULL, &all[0]);
     all[1] = all[2] = peer_at(outside, 1);
     all[2].space = 3;
-    if (mc_wire_address(&outside, &(struct sockaddr_storage){0}, &to) || mc_wire_source(&to, &from))
+    if (mc_wire_source(&outside, &from))
         cr_skip_test("this machine has no default route");
     mc_network_devices(all, sizeof all[0], 3, 0, devices);
     cr_expect_not(strchr(devices, ','), "%s", devices);

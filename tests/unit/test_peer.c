@@ -12,16 +12,13 @@
 
 enum { NOBODY = 65534 };
 
-static struct sockaddr_storage loopback(int family, int listener)
+static mc_endpoint_t loopback(int family, int listener)
 {
-    struct sockaddr_storage at = {.ss_family = (sa_family_t)family};
-    mc_endpoint_t bound;
-    cr_assert_eq(mc_wire_listening(listener, &bound), 0);
+    mc_endpoint_t bound, at = {.family = family == AF_INET6 ? 6 : 4, .at = {127, 0, 0, 1}};
+    cr_assert_eq(mc_wire_own(listener, &bound), 0);
     if (family == AF_INET6)
-        ((struct sockaddr_in6 *)&at)->sin6_addr = in6addr_loopback;
-    else
-        ((struct sockaddr_in *)&at)->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    mc_wire_set_port(&at, bound.port);
+        memcpy(at.at, &in6addr_loopback, sizeof at.at);
+    at.port = bound.port;
     return at;
 }
 
@@ -41,7 +38,7 @@ Test(peer, of_this_user_is_ours, .timeout = 30)
     for (size_t i = 0; i < MC_COUNT(families); i++) {
         int listener, fd;
         cr_assert_eq(mc_wire_listen_anywhere(0, &listener), 0);
-        const struct sockaddr_storage at = loopback(families[i], listener);
+        const mc_endpoint_t at = loopback(families[i], listener);
         const int failed = mc_wire_connect(&at, mc_now() + 10, &fd);
         if (!failed) {
             const int accepted = accept_one(listener);
@@ -65,7 +62,7 @@ Test(peer, of_another_user_is_a_stranger, .timeout = 30)
         cr_skip_test("needs root");
     cr_assert_eq(pipe(go_on), 0);
     cr_assert_eq(mc_wire_listen_anywhere(0, &listener), 0);
-    const struct sockaddr_storage at = loopback(AF_INET, listener);
+    const mc_endpoint_t at = loopback(AF_INET, listener);
     const pid_t pid = fork();
     cr_assert_geq(pid, 0);
     if (pid == 0) {

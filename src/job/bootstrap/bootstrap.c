@@ -64,13 +64,9 @@ meshcoll_oob_t mc_bootstrap_oob(mc_bootstrap_t *bootstrap)
 
 const mc_endpoint_t *mc_bootstrap_reached(mc_bootstrap_t *b)
 {
-    struct sockaddr_storage own;
     for (int i = -1; i < MC_FANOUT; i++) {
         const int fd = i < 0 ? b->parent.fd : b->child[i].fd;
-        if (fd < 0 || mc_wire_own_address(fd, &own))
-            continue;
-        b->reached = mc_wire_endpoint(&own);
-        if (!mc_wire_is_loopback(&b->reached))
+        if (fd >= 0 && !mc_wire_own(fd, &b->reached) && !mc_wire_is_loopback(&b->reached))
             break;
     }
     return b->reached.family ? &b->reached : NULL;

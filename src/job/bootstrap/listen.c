@@ -28,8 +28,8 @@ static int listen_on(const mc_environment_t *env, const mc_addresses_t *a, uint1
     if (!env->only_there)
         return mc_wire_listen_anywhere(port, listener);
     for (int i = 0; i < a->n && failed == EADDRNOTAVAIL; i++) {
-        struct sockaddr_storage at = a->at[i];
-        mc_wire_set_port(&at, port);
+        mc_endpoint_t at = a->at[i];
+        at.port = port;
         failed = mc_wire_listen(&at, listener);
     }
     return failed;
@@ -52,13 +52,11 @@ int mc_seek_listen(const mc_environment_t *env, int *listener)
 
 void mc_seek_where(int listener, mc_text_t *text)
 {
-    static const struct sockaddr_storage none;
     static const mc_endpoint_t any;
     char name[MC_WIRE_NAME];
-    struct sockaddr_storage at;
     mc_network_t own;
     mc_endpoint_t e;
-    if (mc_wire_listening(listener, &e))
+    if (mc_wire_own(listener, &e))
         return;
     if (memcmp(e.at, any.at, sizeof e.at) != 0)
         own = (mc_network_t){.n = 1, .at = {e}};
@@ -66,9 +64,8 @@ void mc_seek_where(int listener, mc_text_t *text)
         mc_network_find(0, NULL, &own);
     for (uint32_t i = 0; i < own.n; i++) {
         own.at[i].port = e.port;
-        if ((e.family == 6 || own.at[i].family == e.family) &&
-            !mc_wire_address(&own.at[i], &none, &at))
-            mc_text_add(text, "%s%s", text->length ? ", " : "", mc_wire_print(&at, name));
+        if (e.family == 6 || own.at[i].family == e.family)
+            mc_text_add(text, "%s%s", text->length ? ", " : "", mc_wire_print(&own.at[i], name));
     }
     if (text->length == 0)
         mc_text_add(text, "port %u of its loopback address only", (unsigned)e.port);

@@ -33,8 +33,8 @@ int mc_resolve(const char *host, mc_addresses_t *found)
         return failed;
     *found = (mc_addresses_t){.n = 0};
     for (const struct addrinfo *a = list; a && found->n < MC_ADDRESSES; a = a->ai_next)
-        if (a->ai_addrlen <= sizeof found->at[0])
-            memcpy(&found->at[found->n++], a->ai_addr, a->ai_addrlen);
+        if (a->ai_family == AF_INET || a->ai_family == AF_INET6)
+            found->at[found->n++] = mc_wire_endpoint(a->ai_addr);
     freeaddrinfo(list);
     return found->n > 0 ? 0 : EAI_NONAME;
 }

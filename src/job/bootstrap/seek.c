@@ -25,7 +25,7 @@ typedef struct {
     stage_t stage;
     int fd, turn;     /* -1: none; which address is next */
     double until, ms; /* the end of the stage; how long the next pause is */
-    struct sockaddr_storage to;
+    mc_endpoint_t to;
     mc_challenge_t challenge;
     mc_hello_t hello;
     mc_answer_t answer;
@@ -90,9 +90,8 @@ static void give_up(search_t *s, attempt_t *a, const char *why)
 
 static void begin(search_t *s, attempt_t *a)
 {
-    const uint16_t port = (uint16_t)(s->env->port + (a - s->attempt));
     a->to = s->addresses.at[a->turn % s->addresses.n];
-    mc_wire_set_port(&a->to, port);
+    a->to.port = (uint16_t)(s->env->port + (a - s->attempt));
     const int failed = mc_wire_begin_connect(&a->to, &a->fd);
     if (failed) {
         give_up(s, a, text_of(failed));
@@ -106,12 +105,12 @@ static void begin(search_t *s, attempt_t *a)
 /* Listens where rank 0 reaches this rank, or anywhere. */
 static int listen_beside(search_t *s, int fd)
 {
-    struct sockaddr_storage own;
+    mc_endpoint_t own;
     if (s->listener >= 0)
         return 0;
     if (!s->env->only_there)
         return mc_wire_listen_free(NULL, &s->listener);
-    const int failed = mc_wire_own_address(fd, &own);
+    const int failed = mc_wire_own(fd, &own);
     return failed ? failed : mc_wire_listen_free(&own, &s->listener);
 }
 
@@ -119,22 +118,18 @@ static int listen_beside(search_t *s, int fd)
  * ranks may lack. */
 static int find_endpoints(const search_t *s, const attempt_t *a, mc_endpoint_t at[MC_ENDPOINTS])
 {
-    struct sockaddr_storage own;
-    mc_endpoint_t bound;
-    int failed = mc_wire_listening(s->listener, &bound);
+    mc_endpoint_t bound = {.port = 0};
+    int failed = mc_wire_own(s->listener, &bound);
     if (!failed)
-        failed = mc_wire_own_address(a->fd, &own);
-    if (failed)
-        return failed;
-    at[0] = mc_wire_endpoint(&own);
-    at[0].port = bound.port;
+        failed = mc_wire_own(a->fd, &at[0]);
     for (int i = 0; i < s->addresses.n && at[1].family == 0 && !s->env->only_there; i++)
-        if (s->addresses.at[i].ss_family != a->to.ss_family &&
-            mc_wire_source(&s->addresses.at[i], &own) == 0) {
-            at[1] = mc_wire_endpoint(&own);
-            at[1].port = bound.port;
-        }
-    return 0;
+        if (s->addresses.at[i].family != a->to.family)
+            (void)mc_wire_source(&s->addresses.at[i], &at[1]);
+    for (int i = 0; i < MC_ENDPOINTS; i++) {
+        at[i].port = at[i].family ? bound.port : 0;
+        at[i].scope = 0;
+    }
+    return failed;
 }
 
 static int greet(search_t *s, attempt_t *a)
@@ -365,27 +360,22 @@ int mc_seek_rank0(const mc_environment_t *env, const mc_self_t *self, double dea
 
 /* A rank beside rank 0 may know it, and so itself, by a loopback address only: others reach it where they reach
  * rank 0. */
-static int address_of(const mc_seek_t *seek, mc_endpoint_t e, struct sockaddr_storage *to)
+static mc_endpoint_t seen_from_here(const mc_seek_t *seek, const mc_endpoint_t *at)
 {
-    const uint16_t port = e.port;
-    if (mc_wire_is_loopback(&e)) {
-        e = mc_wire_endpoint(&seek->to);
-        e.port = port;
-    }
-    return mc_wire_address(&e, &seek->to, to);
+    mc_endpoint_t e = mc_wire_is_loopback(at) ? seek->to : *at;
+    e.port = at->port;
+    e.scope = seek->to.scope;
+    return e;
 }
 
 /* 0, EACCES with a refusal, or another errno. */
 static int try_parent(const mc_self_t *self, const mc_seek_t *seek, const mc_endpoint_t *at,
                       double deadline, int *fd, uint32_t *refusal)
 {
-    struct sockaddr_storage to;
     mc_hello_t hello = {.kind = MC_HELLO_CHILD, .index = seek->answer.index};
     mc_answer_t answer;
     const double limit = mc_now() + ATTEMPT;
-    int made = -1, failed = address_of(seek, *at, &to);
-    if (!failed)
-        failed = mc_wire_connect(&to, limit < deadline ? limit : deadline, &made);
+    int made = -1, failed = mc_wire_connect(at, limit < deadline ? limit : deadline, &made);
     if (failed)
         return failed;
     failed = mc_handshake(self, made, &hello, deadline, &answer);
@@ -403,17 +393,13 @@ static void say_parent(const mc_self_t *self, const mc_seek_t *seek, mc_notice_t
                        const mc_endpoint_t *at, const char *why)
 {
     double waited;
-    char name[MC_WIRE_NAME] = "?";
-    struct sockaddr_storage to;
-    if (!mc_notice_due(notice, &waited))
-        return;
-    if (address_of(seek, *at, &to) == 0)
-        mc_wire_print(&to, name);
-    fprintf(
-        stderr,
-        "meshcoll: rank %d has tried for %.0f s to reach rank %d, its parent, at %s and goes on "
-        "(MESHCOLL_BOOTSTRAP_TIMEOUT); the last attempt: %s\n",
-        self->rank, waited, seek->answer.parent_rank, name, why);
+    char name[MC_WIRE_NAME];
+    if (mc_notice_due(notice, &waited))
+        fprintf(stderr,
+                "meshcoll: rank %d has tried for %.0f s to reach rank %d, its parent, at %s and "
+                "goes on "
+                "(MESHCOLL_BOOTSTRAP_TIMEOUT); the last attempt: %s\n",
+                self->rank, waited, seek->answer.parent_rank, mc_wire_print(at, name), why);
 }
 
 /* A parent that is slow, or has dropped this connection among many, is tried again; gone, it refuses at all its
@@ -435,12 +421,13 @@ int mc_seek_parent(const mc_self_t *self, mc_seek_t *seek, double deadline, int 
         for (int i = 0; i < MC_ENDPOINTS; i++) {
             if (at[i].family == 0)
                 continue;
-            const int failed = try_parent(self, seek, &at[i], deadline, fd, &refusal);
+            const mc_endpoint_t there = seen_from_here(seek, &at[i]);
+            const int failed = try_parent(self, seek, &there, deadline, fd, &refusal);
             if (!failed)
                 return MESHCOLL_OK;
             again |= failed == ETIMEDOUT || failed == ECONNRESET;
             why = failed == EACCES ? mc_answer_text(refusal) : text_of(failed);
-            say_parent(self, seek, &notice, &at[i], why);
+            say_parent(self, seek, &notice, &there, why);
         }
     }
     return mc_fail(MESHCOLL_ERR_TRANSPORT, "rank %d did not reach rank %d, its parent: %s",

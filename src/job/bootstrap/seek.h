@@ -15,7 +15,7 @@ typedef struct {
     int fd; /* the connection to rank 0 */
     int listener;
     mc_answer_t answer;
-    struct sockaddr_storage to; /* rank 0's address, as this rank has reached it */
+    mc_endpoint_t to; /* rank 0's address, as this rank has reached it */
 } mc_seek_t;
 
 /* Registers with rank 0. ERR_TRANSPORT says what became of the last attempt. */
@@ -30,7 +30,7 @@ int mc_seek_parent(const mc_self_t *self, mc_seek_t *seek, double deadline, int 
 enum { MC_ADDRESSES = 16 };
 
 typedef struct {
-    struct sockaddr_storage at[MC_ADDRESSES];
+    mc_endpoint_t at[MC_ADDRESSES];
     int n;
 } mc_addresses_t;
 

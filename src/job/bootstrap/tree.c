@@ -161,7 +161,8 @@ static void say_waiting(exchange_t *x, const mc_branch_t *branch)
         stderr,
         "meshcoll: rank %d has waited %.0f s for rank %d (%s) while a mesh is created, for %g s "
         "in all (MESHCOLL_BOOTSTRAP_TIMEOUT)\n",
-        tree->self.rank, waited, branch->rank, mc_wire_print_peer(branch->fd, name), tree->timeout);
+        tree->self.rank, waited, branch->rank, mc_wire_print_other(branch->fd, name),
+        tree->timeout);
 }
 
 static int send_all(exchange_t *x, const mc_branch_t *to, const void *data, size_t bytes)

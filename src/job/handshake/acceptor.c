@@ -108,7 +108,7 @@ static void admit(mc_acceptor_t *acceptor)
     }
     mc_pending_t *const v = &acceptor->pending[acceptor->n];
     *v = (mc_pending_t){.fd = fd, .deadline = mc_now() + MC_HANDSHAKE_SECONDS};
-    mc_wire_print_peer(fd, v->name);
+    mc_wire_print_other(fd, v->name);
     if (mc_handshake_challenge(fd, &v->challenge))
         close(fd);
     else

@@ -12,7 +12,7 @@
 #include <sys/random.h>
 
 #define MAGIC UINT64_C(0x6d6573686a6f696e)
-enum { VERSION = 3 };
+enum { VERSION = 4 };
 
 _Static_assert(sizeof(mc_challenge_t) == 32 && sizeof(mc_endpoint_t) == 24, "no padding is sent");
 _Static_assert(sizeof(mc_hello_t) == 16 + 48 + 16 + 48 + 32, "no padding is sent");
@@ -184,7 +184,7 @@ int mc_handshake_answer(const mc_self_t *self, int fd, const mc_challenge_t *cha
 
 /* The side that connected ---------------------------------------------------------------------- */
 
-/* Is an endpoint one that mc_wire_address understands? */
+/* Is it none, or one to connect to? */
 static bool is_endpoint(const mc_endpoint_t *e)
 {
     return e->family == 0 || ((e->family == 4 || e->family == 6) && e->port > 0);

@@ -10,7 +10,7 @@
 
 enum { BITS = 128 };
 
-static mc_endpoint_t loopback(uint32_t family)
+static mc_endpoint_t loopback(uint16_t family)
 {
     mc_endpoint_t e = {.family = family};
     if (family == 6)
@@ -22,27 +22,19 @@ static mc_endpoint_t loopback(uint32_t family)
 
 /* Listening ------------------------------------------------------------------------------------ */
 
-static int listen_at(uint32_t family, int *listener)
-{
-    static const struct sockaddr_storage none;
-    struct sockaddr_storage address;
-    const mc_endpoint_t e = loopback(family);
-    const int failed = mc_wire_address(&e, &none, &address);
-    return failed ? failed : mc_wire_listen_free(&address, listener);
-}
-
 int mc_contact_open(const mc_network_t *network, int *listener, mc_contact_t *own)
 {
     mc_contact_t c = {.pid = (int32_t)getpid()};
+    const mc_endpoint_t four = loopback(4), six = loopback(6);
     mc_endpoint_t bound;
     int fd = -1, failed = EADDRNOTAVAIL;
     gethostname(c.host, sizeof c.host - 1);
     if (network)
         failed = network->n > 0 ? mc_wire_listen_free(NULL, &fd) : failed;
-    else if ((failed = listen_at(4, &fd)))
-        failed = listen_at(6, &fd);
+    else if ((failed = mc_wire_listen_free(&four, &fd)))
+        failed = mc_wire_listen_free(&six, &fd);
     if (!failed)
-        failed = mc_wire_listening(fd, &bound);
+        failed = mc_wire_own(fd, &bound);
     if (failed) {
         if (fd >= 0)
             close(fd);
@@ -121,13 +113,9 @@ typedef struct {
 
 static void begin(attempts_t *a, mc_endpoint_t to, uint16_t port)
 {
-    static const struct sockaddr_storage none;
-    struct sockaddr_storage address;
     int fd;
     to.port = port;
-    int failed = mc_wire_address(&to, &none, &address);
-    if (!failed)
-        failed = mc_wire_begin_connect(&address, &fd);
+    const int failed = mc_wire_begin_connect(&to, &fd);
     if (failed)
         a->failed = failed;
     else

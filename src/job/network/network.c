@@ -35,16 +35,6 @@ static bool is_usable(const struct ifaddrs *a)
            (a->ifa_addr->sa_family == AF_INET6 && !IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr));
 }
 
-static mc_endpoint_t endpoint_of(const struct sockaddr *a)
-{
-    struct sockaddr_storage address = {0};
-    memcpy(&address, a,
-           a->sa_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
-    mc_endpoint_t e = mc_wire_endpoint(&address);
-    e.port = 0;
-    return e;
-}
-
 bool mc_network_is_same(const mc_endpoint_t *a, const mc_endpoint_t *b)
 {
     return a->family == b->family && memcmp(a->at, b->at, sizeof a->at) == 0;
@@ -73,18 +63,12 @@ static void add_default(mc_network_t *w)
     static const mc_endpoint_t outside[] = {
         {.family = 4, .at = {192, 0, 2, 1}},
         {.family = 6, .at = {0x20, 0x01, 0x0d, 0xb8, [15] = 1}}};
-    static const struct sockaddr_storage none;
-    struct sockaddr_storage to, from;
-    for (size_t i = 0; i < MC_COUNT(outside); i++) {
-        if (mc_wire_address(&outside[i], &none, &to) || mc_wire_source(&to, &from))
-            continue;
-        mc_endpoint_t e = mc_wire_endpoint(&from);
-        e.port = 0;
-        if (!mc_wire_is_loopback(&e)) {
+    mc_endpoint_t e;
+    for (size_t i = 0; i < MC_COUNT(outside); i++)
+        if (!mc_wire_source(&outside[i], &e) && !mc_wire_is_loopback(&e)) {
             add(w, &e);
             return;
         }
-    }
 }
 
 void mc_network_find(uint64_t space, const mc_endpoint_t *reached, mc_network_t *network)
@@ -95,6 +79,7 @@ void mc_network_find(uint64_t space, const mc_endpoint_t *reached, mc_network_t 
         w.reached = w.n = 1;
         w.at[0] = *reached;
         w.at[0].port = 0;
+        w.at[0].scope = 0;
     }
     add_default(&w);
     if (getifaddrs(&all) == 0) {
@@ -103,7 +88,7 @@ void mc_network_find(uint64_t space, const mc_endpoint_t *reached, mc_network_t 
                 if (!is_usable(a) || is_bridge(a) != pass / 2 ||
                     (a->ifa_addr->sa_family == AF_INET6) != pass % 2)
                     continue;
-                const mc_endpoint_t e = endpoint_of(a->ifa_addr);
+                const mc_endpoint_t e = mc_wire_endpoint(a->ifa_addr);
                 add(&w, &e);
             }
         freeifaddrs(all);
@@ -119,8 +104,8 @@ enum { SUBNET = sizeof " /128" + INET6_ADDRSTRLEN };
 static void print_subnet(const struct ifaddrs *a, char subnet[SUBNET])
 {
     char printed[INET6_ADDRSTRLEN];
-    const mc_endpoint_t mask = endpoint_of(a->ifa_netmask);
-    mc_endpoint_t net = endpoint_of(a->ifa_addr);
+    const mc_endpoint_t mask = mc_wire_endpoint(a->ifa_netmask);
+    mc_endpoint_t net = mc_wire_endpoint(a->ifa_addr);
     int bits = 0;
     for (size_t i = 0; i < sizeof net.at; i++) {
         net.at[i] &= mask.at[i];
@@ -170,17 +155,18 @@ static const mc_network_t *network_of(const choice_t *c, int32_t rank)
     return (const void *)(c->networks + (size_t)rank * c->stride);
 }
 
-static bool is_local(const choice_t *c, const mc_endpoint_t *e)
+/* The interface that has an address, of all or of those that others reach; NULL: none. */
+static const struct ifaddrs *find_interface(const choice_t *c, const mc_endpoint_t *e, bool usable)
 {
     for (const struct ifaddrs *a = c->all; a; a = a->ifa_next) {
-        if (!a->ifa_addr ||
+        if (!a->ifa_addr || (usable && !is_usable(a)) ||
             (a->ifa_addr->sa_family != AF_INET && a->ifa_addr->sa_family != AF_INET6))
             continue;
-        const mc_endpoint_t own = endpoint_of(a->ifa_addr);
+        const mc_endpoint_t own = mc_wire_endpoint(a->ifa_addr);
         if (mc_network_is_same(&own, e))
-            return true;
+            return a;
     }
-    return false;
+    return NULL;
 }
 
 static void add_device(const choice_t *c, const struct ifaddrs *a)
@@ -195,29 +181,14 @@ static void add_device(const choice_t *c, const struct ifaddrs *a)
         snprintf(c->devices + used, MC_NETWORK_DEVICES - used, "%s%s", used ? "," : "", name);
 }
 
-/* The interface from which packets leave for this address; NULL: none. */
-static const struct ifaddrs *route_to(const choice_t *c, const mc_endpoint_t *e)
-{
-    static const struct sockaddr_storage none;
-    struct sockaddr_storage to, from;
-    if (mc_wire_address(e, &none, &to) || mc_wire_source(&to, &from))
-        return NULL;
-    const mc_endpoint_t source = mc_wire_endpoint(&from);
-    for (const struct ifaddrs *a = c->all; a; a = a->ifa_next) {
-        if (!is_usable(a))
-            continue;
-        const mc_endpoint_t own = endpoint_of(a->ifa_addr);
-        if (mc_network_is_same(&own, &source))
-            return a;
-    }
-    return NULL;
-}
-
-/* An address that this machine has as well leads nowhere else. */
+/* By the interface from which packets leave for it. An address that this machine has as well leads nowhere else. */
 static void add_route(const choice_t *c, const mc_network_t *to)
 {
+    mc_endpoint_t source;
     for (uint32_t i = 0; i < to->n; i++) {
-        const struct ifaddrs *const a = is_local(c, &to->at[i]) ? NULL : route_to(c, &to->at[i]);
+        const bool leads =
+            !find_interface(c, &to->at[i], false) && !mc_wire_source(&to->at[i], &source);
+        const struct ifaddrs *const a = leads ? find_interface(c, &source, true) : NULL;
         if (a) {
             add_device(c, a);
             return;
@@ -229,8 +200,8 @@ static bool is_in_subnet(const struct ifaddrs *a, const mc_endpoint_t *e)
 {
     if (!a->ifa_netmask)
         return false;
-    const mc_endpoint_t own = endpoint_of(a->ifa_addr);
-    const mc_endpoint_t m = endpoint_of(a->ifa_netmask);
+    const mc_endpoint_t own = mc_wire_endpoint(a->ifa_addr);
+    const mc_endpoint_t m = mc_wire_endpoint(a->ifa_netmask);
     if (own.family != e->family)
         return false;
     for (size_t i = 0; i < sizeof own.at; i++)
@@ -242,7 +213,7 @@ static bool is_in_subnet(const struct ifaddrs *a, const mc_endpoint_t *e)
 /* Has every other namespace another address in this subnet? */
 static bool is_common(const choice_t *c, const struct ifaddrs *a)
 {
-    const mc_endpoint_t own = endpoint_of(a->ifa_addr);
+    const mc_endpoint_t own = mc_wire_endpoint(a->ifa_addr);
     for (int32_t r = 0; r < c->n; r++) {
         const mc_network_t *const w = network_of(c, r);
         bool found = w->space == c->own->space;

@@ -31,12 +31,12 @@ static void set_end(const mc_endpoint_t *e, __be16 *port, __be32 at[4])
 /* For the peer's socket, whose ends are this socket's the other way round, or for this one. */
 static int make_question(int fd, bool own, question_t *q)
 {
-    struct sockaddr_storage a = {0}, b = {0};
-    socklen_t a_bytes = sizeof a, b_bytes = sizeof b;
-    if (getsockname(fd, (struct sockaddr *)&a, &a_bytes) ||
-        getpeername(fd, (struct sockaddr *)&b, &b_bytes))
-        return errno;
-    const mc_endpoint_t here = mc_wire_endpoint(&a), there = mc_wire_endpoint(&b);
+    mc_endpoint_t here, there;
+    int failed = mc_wire_own(fd, &here);
+    if (!failed)
+        failed = mc_wire_other(fd, &there);
+    if (failed)
+        return failed;
     *q = (question_t){.head = {.nlmsg_len = sizeof *q,
                                .nlmsg_type = SOCK_DIAG_BY_FAMILY,
                                .nlmsg_flags = NLM_F_REQUEST}};

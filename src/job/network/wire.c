@@ -103,18 +103,38 @@ static void set_up(int fd)
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
 }
 
-static socklen_t length_of(const struct sockaddr_storage *a)
+/* 0: it is of no family that is known here. */
+static socklen_t address_of(const mc_endpoint_t *e, struct sockaddr_storage *address)
 {
-    return a->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+    memset(address, 0, sizeof *address);
+    if (e->family == 4) {
+        struct sockaddr_in *const four = (struct sockaddr_in *)address;
+        four->sin_family = AF_INET;
+        four->sin_port = htons(e->port);
+        memcpy(&four->sin_addr, e->at, sizeof four->sin_addr);
+        return sizeof *four;
+    }
+    if (e->family != 6)
+        return 0;
+    struct sockaddr_in6 *const six = (struct sockaddr_in6 *)address;
+    six->sin6_family = AF_INET6;
+    six->sin6_port = htons(e->port);
+    memcpy(&six->sin6_addr, e->at, sizeof six->sin6_addr);
+    six->sin6_scope_id = IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr) ? e->scope : 0;
+    return sizeof *six;
 }
 
-int mc_wire_begin_connect(const struct sockaddr_storage *to, int *fd)
+int mc_wire_begin_connect(const mc_endpoint_t *to, int *fd)
 {
+    struct sockaddr_storage address;
+    const socklen_t bytes = address_of(to, &address);
+    if (bytes == 0)
+        return EAFNOSUPPORT;
     const int made =
-        mc_descriptor(socket(to->ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+        mc_descriptor(socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (made < 0)
         return errno;
-    const int failed = connect(made, (const struct sockaddr *)to, length_of(to)) ? errno : 0;
+    const int failed = connect(made, (const struct sockaddr *)&address, bytes) ? errno : 0;
     if (failed && failed != EINPROGRESS && failed != EINTR) {
         close(made);
         return failed;
@@ -131,7 +151,7 @@ int mc_wire_connected(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &bytes) ? errno : error;
 }
 
-int mc_wire_connect(const struct sockaddr_storage *to, double deadline, int *fd)
+int mc_wire_connect(const mc_endpoint_t *to, double deadline, int *fd)
 {
     int made = -1, failed = mc_wire_begin_connect(to, &made);
     if (failed)
@@ -147,24 +167,21 @@ int mc_wire_connect(const struct sockaddr_storage *to, double deadline, int *fd)
     return 0;
 }
 
-static bool is_any(const struct sockaddr_storage *at)
-{
-    const struct sockaddr_in6 *const six = (const struct sockaddr_in6 *)at;
-    return at->ss_family == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&six->sin6_addr);
-}
-
-int mc_wire_listen(const struct sockaddr_storage *at, int *fd)
+int mc_wire_listen(const mc_endpoint_t *at, int *fd)
 {
     enum { BACKLOG = 1024 };
-    const int one = 1, only_six = !is_any(at);
+    static const mc_endpoint_t any;
+    struct sockaddr_storage address;
+    const socklen_t bytes = address_of(at, &address);
+    const int one = 1, only_six = memcmp(at->at, any.at, sizeof any.at) != 0;
     const int made =
-        mc_descriptor(socket(at->ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+        mc_descriptor(socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (made < 0)
         return errno;
     setsockopt(made, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-    if (at->ss_family == AF_INET6)
+    if (at->family == 6)
         setsockopt(made, IPPROTO_IPV6, IPV6_V6ONLY, &only_six, sizeof only_six);
-    if (bind(made, (const struct sockaddr *)at, length_of(at)) || listen(made, BACKLOG)) {
+    if (bind(made, (const struct sockaddr *)&address, bytes) || listen(made, BACKLOG)) {
         const int failed = errno;
         close(made);
         return failed;
@@ -175,28 +192,21 @@ int mc_wire_listen(const struct sockaddr_storage *at, int *fd)
 
 int mc_wire_listen_anywhere(uint16_t port, int *fd)
 {
-    struct sockaddr_storage any = {.ss_family = AF_INET6};
-    mc_wire_set_port(&any, port);
-    const int failed = mc_wire_listen(&any, fd);
-    if (!failed || failed == EADDRINUSE || failed == EACCES)
-        return failed;
-    any = (struct sockaddr_storage){.ss_family = AF_INET}; /* this host has no IPv6 */
-    mc_wire_set_port(&any, port);
-    return mc_wire_listen(&any, fd);
+    const int failed = mc_wire_listen(&(mc_endpoint_t){.family = 6, .port = port}, fd);
+    return !failed || failed == EADDRINUSE || failed == EACCES
+               ? failed /* else this host has no IPv6 */
+               : mc_wire_listen(&(mc_endpoint_t){.family = 4, .port = port}, fd);
 }
 
 /* From the last on, as those before are others' first choice. */
-int mc_wire_listen_free(const struct sockaddr_storage *at, int *fd)
+int mc_wire_listen_free(const mc_endpoint_t *at, int *fd)
 {
     mc_ports_t ports;
     int failed = mc_ports_read(&ports) ? EINVAL : EADDRINUSE;
+    mc_endpoint_t there = at ? *at : (mc_endpoint_t){.family = 0};
     for (int32_t port = ports.last; failed == EADDRINUSE && port >= ports.first; port--) {
-        struct sockaddr_storage there;
-        if (at) {
-            there = *at;
-            mc_wire_set_port(&there, (uint16_t)port);
-        }
-        failed = at ? mc_wire_listen(&there, fd) : mc_wire_listen_anywhere((uint16_t)port, fd);
+        there.port = (uint16_t)port;
+        failed = at ? mc_wire_listen(&there, fd) : mc_wire_listen_anywhere(there.port, fd);
     }
     return failed;
 }
@@ -211,56 +221,60 @@ int mc_wire_accept(int listener)
 
 /* Addresses ------------------------------------------------------------------------------------ */
 
-void mc_wire_set_port(struct sockaddr_storage *address, uint16_t port)
+mc_endpoint_t mc_wire_endpoint(const void *address)
 {
-    if (address->ss_family == AF_INET6)
-        ((struct sockaddr_in6 *)address)->sin6_port = htons(port);
-    else
-        ((struct sockaddr_in *)address)->sin_port = htons(port);
+    const struct sockaddr_in6 *const six = address;
+    const struct sockaddr_in *const four = address;
+    if (four->sin_family != AF_INET6) {
+        mc_endpoint_t e = {.family = 4, .port = ntohs(four->sin_port)};
+        memcpy(e.at, &four->sin_addr, sizeof four->sin_addr);
+        return e;
+    }
+    mc_endpoint_t e = {.family = 6, .port = ntohs(six->sin6_port), .scope = six->sin6_scope_id};
+    memcpy(e.at, &six->sin6_addr, sizeof six->sin6_addr);
+    if (IN6_IS_ADDR_V4MAPPED(&six->sin6_addr)) {
+        e.family = 4;
+        memset(e.at, 0, sizeof e.at);
+        memcpy(e.at, six->sin6_addr.s6_addr + 12, sizeof(struct in_addr));
+    }
+    return e;
 }
 
-int mc_wire_own_address(int fd, struct sockaddr_storage *address)
+int mc_wire_own(int fd, mc_endpoint_t *end)
 {
-    socklen_t bytes = sizeof *address;
-    memset(address, 0, sizeof *address);
-    if (getsockname(fd, (struct sockaddr *)address, &bytes))
+    struct sockaddr_storage address = {0};
+    socklen_t bytes = sizeof address;
+    if (getsockname(fd, (struct sockaddr *)&address, &bytes))
         return errno;
-    mc_wire_set_port(address, 0);
+    *end = mc_wire_endpoint(&address);
     return 0;
 }
 
-int mc_wire_source(const struct sockaddr_storage *to, struct sockaddr_storage *address)
+int mc_wire_other(int fd, mc_endpoint_t *end)
 {
-    struct sockaddr_storage there = *to;
-    const int fd = mc_descriptor(socket(to->ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-    if (fd < 0)
+    struct sockaddr_storage address = {0};
+    socklen_t bytes = sizeof address;
+    if (getpeername(fd, (struct sockaddr *)&address, &bytes))
         return errno;
-    mc_wire_set_port(&there, 9); /* which does not matter */
-    const int failed = connect(fd, (const struct sockaddr *)&there, length_of(&there))
-                           ? errno
-                           : mc_wire_own_address(fd, address);
-    close(fd);
-    return failed;
+    *end = mc_wire_endpoint(&address);
+    return 0;
 }
 
-mc_endpoint_t mc_wire_endpoint(const struct sockaddr_storage *address)
+int mc_wire_source(const mc_endpoint_t *to, mc_endpoint_t *source)
 {
-    mc_endpoint_t e = {.family = address->ss_family == AF_INET6 ? 6 : 4};
-    if (e.family == 6) {
-        const struct sockaddr_in6 *const a = (const struct sockaddr_in6 *)address;
-        e.port = ntohs(a->sin6_port);
-        memcpy(e.at, &a->sin6_addr, sizeof a->sin6_addr);
-        if (IN6_IS_ADDR_V4MAPPED(&a->sin6_addr)) {
-            e.family = 4;
-            memset(e.at, 0, sizeof e.at);
-            memcpy(e.at, a->sin6_addr.s6_addr + 12, sizeof(struct in_addr));
-        }
-    } else {
-        const struct sockaddr_in *const a = (const struct sockaddr_in *)address;
-        e.port = ntohs(a->sin_port);
-        memcpy(e.at, &a->sin_addr, sizeof a->sin_addr);
-    }
-    return e;
+    struct sockaddr_storage there;
+    mc_endpoint_t e = *to;
+    e.port = 9; /* which does not matter */
+    const socklen_t bytes = address_of(&e, &there);
+    const int fd = mc_descriptor(socket(there.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    if (fd < 0)
+        return errno;
+    const int failed =
+        connect(fd, (const struct sockaddr *)&there, bytes) ? errno : mc_wire_own(fd, source);
+    close(fd);
+    if (!failed)
+        source->port = 0;
+    return failed;
 }
 
 bool mc_wire_is_loopback(const mc_endpoint_t *e)
@@ -269,48 +283,17 @@ bool mc_wire_is_loopback(const mc_endpoint_t *e)
                           : memcmp(e->at, &in6addr_loopback, sizeof in6addr_loopback) == 0;
 }
 
-int mc_wire_listening(int listener, mc_endpoint_t *endpoint)
-{
-    struct sockaddr_storage address = {0};
-    socklen_t bytes = sizeof address;
-    if (getsockname(listener, (struct sockaddr *)&address, &bytes))
-        return errno;
-    *endpoint = mc_wire_endpoint(&address);
-    return 0;
-}
-
-int mc_wire_address(const mc_endpoint_t *e, const struct sockaddr_storage *like,
-                    struct sockaddr_storage *address)
-{
-    memset(address, 0, sizeof *address);
-    if (e->family != 4 && e->family != 6)
-        return EAFNOSUPPORT;
-    address->ss_family = e->family == 6 ? AF_INET6 : AF_INET;
-    if (e->family == 6) {
-        struct sockaddr_in6 *const a = (struct sockaddr_in6 *)address;
-        memcpy(&a->sin6_addr, e->at, sizeof a->sin6_addr);
-        if (like->ss_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&a->sin6_addr))
-            a->sin6_scope_id = ((const struct sockaddr_in6 *)like)->sin6_scope_id;
-    } else {
-        memcpy(&((struct sockaddr_in *)address)->sin_addr, e->at, sizeof(struct in_addr));
-    }
-    mc_wire_set_port(address, e->port);
-    return 0;
-}
-
-const char *mc_wire_print(const struct sockaddr_storage *address, char name[MC_WIRE_NAME])
+const char *mc_wire_print(const mc_endpoint_t *e, char name[MC_WIRE_NAME])
 {
     char text[INET6_ADDRSTRLEN] = "?";
-    const mc_endpoint_t e = mc_wire_endpoint(address);
-    inet_ntop(e.family == 6 ? AF_INET6 : AF_INET, e.at, text, sizeof text);
-    snprintf(name, MC_WIRE_NAME, e.family == 6 ? "[%s]:%u" : "%s:%u", text, (unsigned)e.port);
+    inet_ntop(e->family == 6 ? AF_INET6 : AF_INET, e->at, text, sizeof text);
+    snprintf(name, MC_WIRE_NAME, e->family == 6 ? "[%s]:%u" : "%s:%u", text, (unsigned)e->port);
     return name;
 }
 
-const char *mc_wire_print_peer(int fd, char name[MC_WIRE_NAME])
+const char *mc_wire_print_other(int fd, char name[MC_WIRE_NAME])
 {
-    struct sockaddr_storage address = {.ss_family = AF_INET};
-    socklen_t bytes = sizeof address;
-    (void)getpeername(fd, (struct sockaddr *)&address, &bytes);
-    return mc_wire_print(&address, name);
+    mc_endpoint_t e = {.family = 4};
+    (void)mc_wire_other(fd, &e);
+    return mc_wire_print(&e, name);
 }
