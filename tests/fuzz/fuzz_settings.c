@@ -3,8 +3,7 @@
 #include "fuzz/fuzz.h"
 #include "runtime/create/create.h"
 #include "runtime/diagnose/explain.h"
-#include "runtime/jobs/close.h"
-#include "runtime/jobs/open.h"
+#include "runtime/jobs/jobs.h"
 
 enum { MOST_RANKS = 64 };
 

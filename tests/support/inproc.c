@@ -1,6 +1,6 @@
 #include "support/inproc.h"
 
-#include "runtime/jobs/open.h"
+#include "runtime/jobs/jobs.h"
 
 #include <stdio.h>
 #include <stdlib.h>

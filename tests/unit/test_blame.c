@@ -1,9 +1,7 @@
 /* What ranks wait for, as text; what the rank does that is waited for, and whom a report blames, among made-up ranks
  * and among ranks of one process of which one makes no call; time limits. */
 #include "runtime/diagnose/status/status.h"
-#include "runtime/diagnose/waits/describe.h"
-#include "runtime/diagnose/waits/limits.h"
-#include "runtime/diagnose/waits/publish.h"
+#include "runtime/diagnose/waits/requests.h"
 #include "runtime/diagnose/waits/verdict.h"
 #include "runtime/jobs/jobs.h"
 #include "support/inproc.h"
@@ -214,7 +212,7 @@ Test(verdict, names_a_rank_at_work_and_one_that_failed_or_is_silent)
              "phase 2 of 3 allreduce:ring(gpu), step 14 of 40: is at work itself, for 3.2 s"),
         MC_PEER_BUSY);
     f.rank[3].n = 0;
-    f.rank[3].mesh[0].broken = MESHCOLL_ERR_TIMEOUT;
+    f.rank[3].broken = MESHCOLL_ERR_TIMEOUT;
     cr_expect_eq(says(&f, "rank 3 in box 0 has failed: a peer was waited for too long"),
                  MC_PEER_FAILED);
     f.silent[3] = true;

@@ -2,8 +2,7 @@
  * Only that ends the mesh: not a rank that is late or ahead, or whose record is older than the wait. */
 #include "runtime/diagnose/differ.h"
 
-#include "runtime/diagnose/waits/describe.h"
-#include "runtime/diagnose/waits/limits.h"
+#include "runtime/diagnose/waits/requests.h"
 #include "runtime/handle/run.h"
 #include "support/inproc.h"
 

@@ -5,7 +5,7 @@
 #include "gpu/program/piece.h"
 #include "gpu/stream/signals.h"
 #include "runtime/diagnose/differ.h"
-#include "runtime/diagnose/waits/publish.h"
+#include "runtime/diagnose/waits/requests.h"
 #include "runtime/handle/digest.h"
 #include "runtime/progress/failure.h"
 #include "runtime/progress/wait.h"

@@ -6,7 +6,7 @@
 #include "gpu/stream/signals.h"
 #include "runtime/call/args.h"
 #include "runtime/call/request.h"
-#include "runtime/diagnose/waits/describe.h"
+#include "runtime/diagnose/waits/requests.h"
 #include "runtime/handle/digest.h"
 
 #include <stdio.h>

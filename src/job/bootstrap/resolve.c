@@ -11,16 +11,6 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-bool mc_resolve_is_address(const char *host)
-{
-    const struct addrinfo hints = {.ai_flags = AI_NUMERICHOST};
-    struct addrinfo *list = NULL;
-    if (getaddrinfo(host, NULL, &hints, &list))
-        return false;
-    freeaddrinfo(list);
-    return true;
-}
-
 int mc_resolve(const char *host, mc_addresses_t *found)
 {
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG};

@@ -10,22 +10,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* A name without a file: it ends with its process. */
-static int find_name(const mc_environment_t *env, struct sockaddr_un *at, socklen_t *bytes)
-{
-    enum { SHOWN = 16 };
-    unsigned char digest[MC_DIGEST];
-    memcpy(digest, env->self.job, sizeof digest);
-    const int status = mc_digest_extend(digest, env->host, strlen(env->host));
-    *at = (struct sockaddr_un){.sun_family = AF_UNIX};
-    mc_text_t text = mc_text(at->sun_path + 1, sizeof at->sun_path - 1);
-    mc_text_add(&text, "meshcoll-job-%u-", (unsigned)geteuid());
-    for (int i = 0; i < SHOWN; i++)
-        mc_text_add(&text, "%02x", digest[i]);
-    *bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + text.length);
-    return status;
-}
-
 static int judge(int fd, pid_t *pid)
 {
     struct ucred who;
@@ -41,15 +25,25 @@ static int judge(int fd, pid_t *pid)
                    (int)getpid(), (int)who.pid);
 }
 
-/* *fd: listens at the name; else an errno. */
-static int take_name(const mc_environment_t *env, int *fd)
+/* *fd: listens at the name of the job, which is without a file, so that it ends with its process; or is connected to who
+ * has it. Else an errno. */
+static int open_name(const mc_environment_t *env, bool listens, int *fd)
 {
-    struct sockaddr_un at;
-    socklen_t bytes;
-    if (find_name(env, &at, &bytes))
+    enum { SHOWN = 16 };
+    unsigned char digest[MC_DIGEST];
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    memcpy(digest, env->self.job, sizeof digest);
+    if (mc_digest_extend(digest, env->host, strlen(env->host)))
         return EIO;
+    mc_text_t text = mc_text(at.sun_path + 1, sizeof at.sun_path - 1);
+    mc_text_add(&text, "meshcoll-job-%u-", (unsigned)geteuid());
+    for (int i = 0; i < SHOWN; i++)
+        mc_text_add(&text, "%02x", digest[i]);
+    const struct sockaddr *const name = (const struct sockaddr *)&at;
+    const socklen_t bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + text.length);
     int made = mc_descriptor(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-    if (made >= 0 && bind(made, (struct sockaddr *)&at, bytes) == 0 && listen(made, 1) == 0) {
+    if (made >= 0 &&
+        !(listens ? bind(made, name, bytes) || listen(made, 1) : connect(made, name, bytes))) {
         *fd = made;
         return 0;
     }
@@ -58,32 +52,23 @@ static int take_name(const mc_environment_t *env, int *fd)
     return failed;
 }
 
-/* The process that has the name. */
-static int meet(const mc_environment_t *env, pid_t *pid)
-{
-    struct sockaddr_un at;
-    socklen_t bytes;
-    if (find_name(env, &at, &bytes))
-        return MESHCOLL_OK;
-    int made = mc_descriptor(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-    const bool met = made >= 0 && connect(made, (struct sockaddr *)&at, bytes) == 0;
-    const int status = met ? judge(made, pid) : MESHCOLL_OK;
-    mc_descriptor_close(&made);
-    return status;
-}
-
 int mc_rival_claim(const mc_environment_t *env, int *fd)
 {
     pid_t pid;
+    int holder;
     *fd = -1;
-    if (env->self.has_secret || take_name(env, fd) != EADDRINUSE || !meet(env, &pid))
+    if (env->self.has_secret || open_name(env, true, fd) != EADDRINUSE ||
+        open_name(env, false, &holder))
+        return MESHCOLL_OK;
+    const int status = judge(holder, &pid);
+    close(holder);
+    if (!status)
         return MESHCOLL_OK;
     /* a child of fork may still have the name of a process that has ended, but not so if that ended just now */
-    const int left = mc_process_has_ended(pid) ? take_name(env, fd) : 0;
-    if (left)
+    if (mc_process_has_ended(pid) && open_name(env, true, fd))
         return MESHCOLL_OK;
     mc_descriptor_close(fd);
-    return MESHCOLL_ERR_TRANSPORT;
+    return status;
 }
 
 int mc_rival_accept(int fd)

@@ -43,7 +43,7 @@ typedef struct {
     attempt_t attempt[MC_ENVIRONMENT_PORTS];
     char why[MC_WIRE_NAME + 160]; /* the last failure that tells something */
     double told_at;               /* when it did */
-    bool final, is_address;
+    bool final;
 } search_t;
 
 /* Will no later attempt do better? Another job's rank 0 may be on a port where this one's will be. */
@@ -230,7 +230,7 @@ static void resolve(search_t *s)
     mc_addresses_t found;
     int failed = EAI_MEMORY;
     const bool due = !s->lookup && mc_now() >= s->resolve_at;
-    if (due && s->is_address) {
+    if (due && s->env->is_address) {
         s->resolve_at = s->deadline;
         failed = mc_resolve(s->env->host, &found);
         take_addresses(s, failed, &found);
@@ -335,8 +335,7 @@ int mc_seek_rank0(const mc_environment_t *env, const mc_self_t *self, double dea
                     .deadline = deadline,
                     .listener = -1,
                     .notice = mc_notice_begin(),
-                    .told_at = -MC_HANDSHAKE_SECONDS,
-                    .is_address = mc_resolve_is_address(env->host)};
+                    .told_at = -MC_HANDSHAKE_SECONDS};
     snprintf(s->why, sizeof s->why, "its address: not tried");
     /* ranks that start together do not try together */
     for (int32_t i = 0; i < MC_ENVIRONMENT_PORTS; i++)

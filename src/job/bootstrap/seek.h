@@ -34,8 +34,6 @@ typedef struct {
     int n;
 } mc_addresses_t;
 
-/* Is it one already? */
-bool mc_resolve_is_address(const char *host);
 /* 0, or an error of gai_strerror. */
 int mc_resolve(const char *host, mc_addresses_t *found);
 

@@ -165,38 +165,28 @@ static void say_waiting(exchange_t *x, const mc_branch_t *branch)
         tree->timeout);
 }
 
-static int send_all(exchange_t *x, const mc_branch_t *to, const void *data, size_t bytes)
-{
-    size_t done = 0;
-    int failed;
-    while ((failed = mc_wire_send_on(to->fd, data, bytes, &done,
-                                     mc_notice_until(&x->notice, x->deadline))) == ETIMEDOUT &&
-           mc_now() < x->deadline)
-        say_waiting(x, to);
-    return failed;
-}
-
 /* While a child is waited for, the parent may fail. */
-static int recv_all(exchange_t *x, const mc_branch_t *from, void *data, size_t bytes)
+static int move_all(exchange_t *x, const mc_branch_t *with, bool sends, void *data, size_t bytes)
 {
     size_t done = 0;
     int failed;
-    const int watched = from == &x->tree->parent ? -1 : x->tree->parent.fd;
-    while ((failed = mc_wire_recv_on(from->fd, data, bytes, &done,
-                                     mc_notice_until(&x->notice, x->deadline), watched)) ==
-               ETIMEDOUT &&
-           mc_now() < x->deadline)
-        say_waiting(x, from);
+    const int watched = with == &x->tree->parent ? -1 : x->tree->parent.fd;
+    do {
+        const double until = mc_notice_until(&x->notice, x->deadline);
+        failed = sends ? mc_wire_send_on(with->fd, data, bytes, &done, until)
+                       : mc_wire_recv_on(with->fd, data, bytes, &done, until, watched);
+        if (failed == ETIMEDOUT && mc_now() < x->deadline)
+            say_waiting(x, with);
+    } while (failed == ETIMEDOUT && mc_now() < x->deadline);
     return failed;
 }
 
-static int send_message(exchange_t *x, mc_branch_t *to, uint32_t kind, const void *data,
-                        size_t bytes)
+static int send_message(exchange_t *x, mc_branch_t *to, uint32_t kind, void *data, size_t bytes)
 {
-    const head_t head = {.kind = kind, .bytes = bytes};
-    int failed = send_all(x, to, &head, sizeof head);
+    head_t head = {.kind = kind, .bytes = bytes};
+    int failed = move_all(x, to, true, &head, sizeof head);
     if (!failed)
-        failed = send_all(x, to, data, bytes);
+        failed = move_all(x, to, true, data, bytes);
     if (!failed)
         return MESHCOLL_OK;
     /* the reason why it left may have arrived */
@@ -209,7 +199,7 @@ static int recv_message(exchange_t *x, const mc_branch_t *from, uint32_t kind, v
 {
     head_t head;
     mc_tree_t *const tree = x->tree;
-    int failed = recv_all(x, from, &head, sizeof head);
+    int failed = move_all(x, from, false, &head, sizeof head);
     if (!failed && head.kind == FAILED)
         return pass_on(tree, from, head.bytes);
     if (!failed && (head.kind != kind || head.bytes != bytes))
@@ -218,7 +208,7 @@ static int recv_message(exchange_t *x, const mc_branch_t *from, uint32_t kind, v
                             "create the same meshes, with the same version of meshcoll?",
                             from->rank, (unsigned long long)head.bytes, tree->self.rank, bytes);
     if (!failed)
-        failed = recv_all(x, from, data, bytes);
+        failed = move_all(x, from, false, data, bytes);
     if (failed == ECANCELED)
         return mc_tree_take_early(tree, &tree->parent);
     return failed ? fail_left(tree, from, failed) : MESHCOLL_OK;

@@ -114,10 +114,11 @@ static int find_host(mc_launcher_id_t launcher, mc_environment_t *env)
     const char *const own = mc_variable("MESHCOLL_MASTER_ADDR"), *const given =
                                                                      mc_variable("MASTER_ADDR");
     if (own || given) {
-        env->only_there = own && is_address(own);
+        env->is_address = is_address(own ? own : given);
+        env->only_there = own && env->is_address;
         return set_host(own ? own : given, env);
     }
-    env->only_there = is_local(launcher);
+    env->only_there = env->is_address = is_local(launcher);
     if (derive_host(launcher, env->host))
         return MESHCOLL_OK;
     return mc_fail(MESHCOLL_ERR_INVALID_ARG,

@@ -12,6 +12,7 @@ enum { MC_ENVIRONMENT_HOST = 256, MC_ENVIRONMENT_PORTS = MC_PORTS_MEET };
 typedef struct {
     mc_self_t self;
     char host[MC_ENVIRONMENT_HOST]; /* a name or address; "" for a job of one rank */
+    bool is_address;                /* not a name */
     bool only_there; /* ranks listen at that address, and where they reach it; else anywhere */
     /* Rank 0 listens on the first of these ports that is free; the others try all. */
     uint16_t port;

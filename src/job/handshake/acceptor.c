@@ -119,26 +119,20 @@ static void admit(mc_acceptor_t *acceptor)
 static bool read_hello(mc_acceptor_t *acceptor, int i, mc_pending_t *pending)
 {
     mc_pending_t *const v = &acceptor->pending[i];
-    const ssize_t n =
-        recv(v->fd, (char *)&v->hello + v->got, sizeof v->hello - v->got, MSG_DONTWAIT);
-    if (n < 0 && (errno == EAGAIN || errno == EINTR))
-        return false;
-    if (n <= 0 && v->got == 0 && acceptor->forgives) {
+    const int failed = mc_wire_recv_on(v->fd, &v->hello, sizeof v->hello, &v->got, 0, -1);
+    if (failed && failed != ETIMEDOUT && v->got == 0 && acceptor->forgives) {
         close(v->fd);
         remove_pending(acceptor, i);
         return false;
     }
-    if (n <= 0) {
-        drop(acceptor, i, "it closed without a greeting");
-        return false;
-    }
-    v->got += (size_t)n;
     /* whoever does not start with the magic will not send the rest either */
     if (v->got >= sizeof v->hello.magic && !mc_handshake_greets(&v->hello)) {
         drop(acceptor, i, "it sent no greeting of meshcoll");
         return false;
     }
-    if (v->got < sizeof v->hello)
+    if (failed && failed != ETIMEDOUT)
+        drop(acceptor, i, "it closed without a greeting");
+    if (failed)
         return false;
     const mc_pending_t complete = *v;
     remove_pending(acceptor, i);

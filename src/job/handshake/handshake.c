@@ -82,23 +82,18 @@ static bool enter_crypto(void)
     return false;
 }
 
-static bool extend(unsigned char digest[MC_DIGEST], const void *data, size_t bytes)
-{
-    if (!enter_crypto())
-        return false;
-    EVP_MD_CTX *const c = EVP_MD_CTX_new();
-    const bool done = c && EVP_DigestInit_ex(c, EVP_sha256(), NULL) &&
-                      EVP_DigestUpdate(c, digest, MC_DIGEST) && EVP_DigestUpdate(c, data, bytes) &&
-                      EVP_DigestFinal_ex(c, digest, NULL);
-    EVP_MD_CTX_free(c);
-    unlock_crypto();
-    return done;
-}
-
 int mc_digest_extend(unsigned char digest[MC_DIGEST], const void *data, size_t bytes)
 {
-    return extend(digest, data, bytes) ? MESHCOLL_OK
-                                       : mc_fail(MESHCOLL_ERR_IO, "libcrypto makes no SHA-256");
+    bool done = enter_crypto();
+    if (done) {
+        EVP_MD_CTX *const c = EVP_MD_CTX_new();
+        done = c && EVP_DigestInit_ex(c, EVP_sha256(), NULL) &&
+               EVP_DigestUpdate(c, digest, MC_DIGEST) && EVP_DigestUpdate(c, data, bytes) &&
+               EVP_DigestFinal_ex(c, digest, NULL);
+        EVP_MD_CTX_free(c);
+        unlock_crypto();
+    }
+    return done ? MESHCOLL_OK : mc_fail(MESHCOLL_ERR_IO, "libcrypto makes no SHA-256");
 }
 
 /* What a mac is made of. */

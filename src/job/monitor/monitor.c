@@ -24,19 +24,22 @@ enum { BROADCAST_SECONDS = 1, JOIN_SECONDS = 2, SILENCE_MOST = 3600 };
 static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
 static mc_monitor_t *open_monitors;
 
+/* All but the branches. */
+static void close_descriptors(mc_monitor_t *m)
+{
+    mc_acceptor_close(&m->acceptor);
+    mc_descriptor_close(&m->epoll);
+    mc_descriptor_close(&m->wake);
+    for (int32_t r = 0; m->survivor && r < m->self.size; r++)
+        mc_descriptor_close(&m->survivor[r]);
+}
+
 static void close_in_child(void)
 {
     for (mc_monitor_t *m = open_monitors; m; m = m->next_open) {
         for (mc_monitor_branch_t *b = m->branches; b; b = b->next)
             mc_descriptor_close(&b->fd);
-        mc_descriptor_close(&m->listener);
-        mc_descriptor_close(&m->epoll);
-        mc_descriptor_close(&m->wake);
-        while (mc_acceptor_spend(&m->acceptor)) {}
-        while (m->acceptor.n > 0)
-            close(m->acceptor.pending[--m->acceptor.n].fd);
-        for (int32_t r = 0; m->survivor && r < m->self.size; r++)
-            mc_descriptor_close(&m->survivor[r]);
+        close_descriptors(m);
         m->has_thread = false;
     }
 }
@@ -144,16 +147,16 @@ static int allocate(mc_monitor_t *m, int32_t size)
 /* All that may fail for a lack of something. */
 static int begin(mc_monitor_t *m, const mc_network_t *network)
 {
-    int failed = mc_contact_open(network, &m->listener, &m->own);
+    int listener, failed = mc_contact_open(network, &listener, &m->own);
     if (failed)
         return failed;
+    mc_acceptor_open(&m->acceptor, &m->self, listener);
+    m->acceptor.forgives = true;
     m->epoll = mc_descriptor(epoll_create1(EPOLL_CLOEXEC));
     m->wake = mc_descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     struct epoll_event woken = {.events = EPOLLIN, .data.ptr = &m->wake};
     if (m->epoll < 0 || m->wake < 0 || epoll_ctl(m->epoll, EPOLL_CTL_ADD, m->wake, &woken))
         failed = errno;
-    mc_acceptor_open(&m->acceptor, &m->self, m->listener);
-    m->acceptor.forgives = true;
     if (!failed)
         failed = mc_acceptor_reserve(&m->acceptor, mc_reach_most(m->self.size));
     if (!failed)
@@ -168,7 +171,7 @@ int mc_monitor_open(int32_t size, const mc_network_t *network, double silence,
     mc_monitor_t *const m = calloc(1, sizeof *m);
     if (!m)
         return mc_fail_memory("a monitor");
-    m->listener = m->epoll = m->wake = -1;
+    m->acceptor.listener = m->epoll = m->wake = -1;
     m->silence = silence;
     mc_news_open(&m->board);
     pthread_mutex_init(&m->lock, NULL);
@@ -251,22 +254,15 @@ void mc_monitor_close(mc_monitor_t *m)
     if (m->has_thread) {
         wake(m);
         pthread_join(m->thread, NULL);
-        mc_acceptor_close(&m->acceptor);
-        m->listener = -1;
     }
     unlist(m);
-    while (mc_acceptor_spend(&m->acceptor)) {}
     while (m->branches)
         mc_relay_remove(m, m->branches);
-    mc_descriptor_close(&m->listener);
-    mc_descriptor_close(&m->epoll);
-    mc_descriptor_close(&m->wake);
+    close_descriptors(m);
     pthread_cond_destroy(&m->told);
     pthread_mutex_destroy(&m->lock);
     mc_news_close(&m->board);
     explicit_bzero(m->self.key, sizeof m->self.key);
-    for (int32_t r = 0; m->survivor && r < m->self.size; r++)
-        mc_descriptor_close(&m->survivor[r]);
     free(m->survivor);
     free(m->machine);
     free(m->contact);

@@ -80,7 +80,7 @@ static void let_in(mc_monitor_t *m, const mc_pending_t *v)
         close(v->fd);
     } else if (!asks) {
         m->n_met++;
-        if (m->told_torn) /* it comes for news, and not for a barrier */
+        if (m->torn) /* it comes for news, and not for a barrier */
             (void)mc_branch_send(v->fd, MC_FRAME_TORN, NULL, 0);
     }
 }
@@ -138,7 +138,7 @@ double mc_reach_until(const mc_monitor_t *m)
 {
     if (atomic_load(&m->stop))
         return mc_now() + LINGER_SECONDS;
-    return m->n_met < m->n_children && !m->told_torn ? m->check_at : mc_now() + SLEEP_SECONDS;
+    return m->n_met < m->n_children && !m->torn ? m->check_at : mc_now() + SLEEP_SECONDS;
 }
 
 /* Has a process of this machine ended? */
@@ -165,7 +165,7 @@ bool mc_reach_is_missed(mc_monitor_t *m)
     mc_news_t news;
     if (m->lingers_until == 0)
         m->lingers_until = mc_now() + 2 * LINGER_SECONDS;
-    return m->n_met < m->n_children && !m->told_torn && mc_now() < m->lingers_until &&
+    return m->n_met < m->n_children && !m->torn && mc_now() < m->lingers_until &&
            mc_news_fatal(&m->board, &news);
 }
 
@@ -188,7 +188,7 @@ void mc_reach_check(mc_monitor_t *m)
     check_children(m);
     if (m->n_met < m->n_children && mc_now() >= meet_until(m))
         mc_relay_tear(m);
-    if (m->sent_ready || m->n_ready < m->n_children || (m->has_joined && !is_waiting(m)))
+    if (m->sent_ready || m->n_ready < m->n_children || (m->joined && !is_waiting(m)))
         return;
     m->sent_ready = true;
     if (m->parent < 0)

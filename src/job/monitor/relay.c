@@ -161,8 +161,7 @@ static void take_signal(mc_monitor_t *m, const mc_monitor_branch_t *b, uint32_t 
 
 void mc_relay_release(mc_monitor_t *m)
 {
-    const bool first = !m->has_joined;
-    m->has_joined = true;
+    const bool first = !m->joined;
     if (first) {
         m->n_ready = 0;
         m->sent_ready = false;
@@ -173,9 +172,8 @@ void mc_relay_release(mc_monitor_t *m)
 
 void mc_relay_tear(mc_monitor_t *m)
 {
-    if (m->told_torn)
+    if (m->torn)
         return;
-    m->told_torn = true;
     send_frame(m, MC_FRAME_TORN, true, true);
     set(m, &m->torn);
 }

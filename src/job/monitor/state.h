@@ -12,7 +12,7 @@ struct mc_monitor {
     mc_contact_t own, *contact;
     int32_t *machine;
     double silence;
-    int listener, epoll, wake;
+    int epoll, wake;
     mc_acceptor_t acceptor;
     mc_monitor_branch_t *branches;
     mc_monitor_answer_t answer;
@@ -27,15 +27,14 @@ struct mc_monitor {
     uint32_t n_children, n_met, n_ready;
     double began;         /* when children could come */
     double lingers_until; /* when it ends without them; 0: it was not told to end */
-    bool told_torn, sent_ready;
-    bool has_joined; /* the first barrier, that of the tree itself, is over */
+    bool sent_ready;
     double check_at; /* for children that have not come */
     pthread_mutex_t lock;
     pthread_cond_t told;
     /* Under the lock: */
     uint32_t n_told;      /* news of the board that were passed on */
     bool started;         /* the thread may begin */
-    bool joined;          /* the tree is complete */
+    bool joined;          /* the tree is complete: its first barrier is over */
     bool waits, released; /* this rank is in the barrier; all are */
     bool torn;            /* the tree is not complete, so that there is no barrier */
     int *survivor;        /* connections of those that have joined, by rank; -1: not there */

@@ -1,7 +1,7 @@
 /* What a mesh is, its settings, and its abort. */
 #include "job/monitor/monitor.h"
 #include "runtime/call/cache.h"
-#include "runtime/diagnose/waits/limits.h"
+#include "runtime/diagnose/waits/requests.h"
 #include "runtime/progress/callback.h"
 #include "runtime/progress/failure.h"
 

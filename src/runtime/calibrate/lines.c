@@ -2,7 +2,6 @@
 
 #include "runtime/connect/connections.h"
 #include "runtime/jobs/jobs.h"
-#include "runtime/jobs/open.h"
 #include "runtime/progress/threads.h"
 
 #include <stdlib.h>

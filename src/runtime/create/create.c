@@ -4,7 +4,6 @@
 #include "runtime/connect/connections.h"
 #include "runtime/create/calibrated.h"
 #include "runtime/create/rounds.h"
-#include "runtime/jobs/close.h"
 #include "runtime/jobs/jobs.h"
 #include "runtime/progress/threads.h"
 

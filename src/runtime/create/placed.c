@@ -1,7 +1,7 @@
 /* Opens the handle of a creation, with its ranks where the machines suggest. */
 #include "runtime/create/rounds.h"
 
-#include "runtime/jobs/open.h"
+#include "runtime/jobs/jobs.h"
 
 static void take_arranged(meshcoll_t *h, mc_arranged_t *arranged)
 {

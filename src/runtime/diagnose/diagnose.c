@@ -3,8 +3,7 @@
 #include "runtime/diagnose/check.h"
 #include "runtime/diagnose/differ.h"
 #include "runtime/diagnose/explain.h"
-#include "runtime/diagnose/waits/limits.h"
-#include "runtime/diagnose/waits/publish.h"
+#include "runtime/diagnose/waits/requests.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,8 +2,7 @@
 
 #include "job/monitor/monitor.h"
 #include "runtime/diagnose/fingerprint.h"
-#include "runtime/diagnose/waits/describe.h"
-#include "runtime/diagnose/waits/limits.h"
+#include "runtime/diagnose/waits/requests.h"
 #include "runtime/handle/run.h"
 
 #include <string.h>

@@ -58,6 +58,23 @@ static int copy(const char *text, char **copied)
     return text && !*copied ? mc_fail_memory("a text") : MESHCOLL_OK;
 }
 
+static int set_links(mc_explain_t *e, const char *links, const char *from)
+{
+    char *text = NULL, *source = NULL;
+    int status = copy(links, &text);
+    if (!status)
+        status = copy(from, &source);
+    if (status) {
+        free(text);
+        return status;
+    }
+    free(e->links);
+    free(e->links_from);
+    e->links = text;
+    e->links_from = source;
+    return MESHCOLL_OK;
+}
+
 int mc_explain_create(const mc_settings_t *settings, mc_explain_t **explain)
 {
     bool on = false;
@@ -69,9 +86,7 @@ int mc_explain_create(const mc_settings_t *settings, mc_explain_t **explain)
     e->factor = FACTOR;
     int status = parse(settings->explain, e, &on);
     if (!status)
-        status = copy(settings->links, &e->links);
-    if (!status)
-        status = copy(settings->links_from, &e->links_from);
+        status = set_links(e, settings->links, settings->links_from);
     if (status || !on)
         mc_explain_destroy(e);
     else
@@ -94,23 +109,7 @@ void mc_explain_destroy(mc_explain_t *e)
 
 int mc_explain_links(const meshcoll_t *h, const char *links, const char *from)
 {
-    char *text, *source;
-    mc_explain_t *const e = h->explain;
-    if (!e)
-        return MESHCOLL_OK;
-    int status = copy(links, &text);
-    if (status)
-        return status;
-    status = copy(from, &source);
-    if (status) {
-        free(text);
-        return status;
-    }
-    free(e->links);
-    free(e->links_from);
-    e->links = text;
-    e->links_from = source;
-    return MESHCOLL_OK;
+    return h->explain ? set_links(h->explain, links, from) : MESHCOLL_OK;
 }
 
 /* Calls ------------------------------------------------------------------------------------------ */

@@ -2,6 +2,7 @@
 
 #include "base/hash.h"
 #include "compose/algorithms/placement.h"
+#include "runtime/diagnose/waits/requests.h"
 
 #include <string.h>
 
@@ -51,8 +52,8 @@ static void take_args(const meshcoll_t *h, const meshcoll_args_t *a, mc_fingerpr
     const mc_move_t *const move = &mc_moves[a->collective];
     f->collective = (int32_t)a->collective;
     f->datatype = (int32_t)a->datatype;
-    if (move->reduces) /* every process numbers its own operations */
-        f->op = (unsigned)a->op < MESHCOLL_OPS ? (int32_t)a->op : MESHCOLL_OPS;
+    if (move->reduces)
+        f->op = mc_wait_op(a->op);
     if (move->rooted)
         f->root = mc_comm_rank_of(&h->order, a->root);
     take_counts(h, a, f);
@@ -127,12 +128,7 @@ static void print_call(const mc_fingerprint_t *f, const char *kind, mc_text_t *t
     if (f->blocks != 1)
         mc_text_add(text, "%llu ", (unsigned long long)f->count);
     mc_text_add(text, "%s", meshcoll_datatype_name((meshcoll_datatype_t)f->datatype));
-    if (f->op >= 0)
-        mc_text_add(text, ", %s",
-                    f->op < MESHCOLL_OPS ? meshcoll_op_name((meshcoll_op_t)f->op)
-                                         : "a user operation");
-    if (f->root >= 0)
-        mc_text_add(text, ", root %d", f->root);
+    mc_wait_print_op(f->op, f->root, text);
 }
 
 static bool is_persistent(const mc_fingerprint_t *f)

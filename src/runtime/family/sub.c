@@ -2,11 +2,9 @@
 
 #include "runtime/call/call.h"
 #include "runtime/connect/connections.h"
-#include "runtime/diagnose/waits/publish.h"
+#include "runtime/diagnose/waits/requests.h"
 #include "runtime/family/agree.h"
-#include "runtime/jobs/close.h"
 #include "runtime/jobs/jobs.h"
-#include "runtime/jobs/open.h"
 #include "runtime/progress/failure.h"
 
 #include <stdlib.h>

@@ -108,7 +108,7 @@ struct mc_job {
     struct mc_monitor *monitor; /* NULL: all ranks are in one process */
 
     const mc_job_hooks_t *hooks;
-    struct mc_published *waits; /* what this rank waits for (diagnose/waits/publish.h) */
+    struct mc_published *waits; /* what this rank waits for (diagnose/waits/requests.h) */
     struct mc_server *server;   /* tells meshcoll status; NULL: does not */
     bool can_ask;               /* what other ranks wait for: all have monitors */
 

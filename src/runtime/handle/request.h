@@ -9,7 +9,7 @@
 #include "runtime/handle/handle.h"
 #include "runtime/handle/wait.h"
 
-/* What looks at a running request have seen (diagnose/waits/limits.h); times in ms. */
+/* What looks at a running request have seen (diagnose/waits/requests.h); times in ms. */
 typedef struct {
     int64_t limit;  /* of a run; 0: the mesh's; negative: none */
     int64_t looked; /* at the last look; 0: none yet in this run */

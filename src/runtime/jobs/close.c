@@ -1,4 +1,4 @@
-#include "runtime/jobs/close.h"
+#include "runtime/jobs/jobs.h"
 
 #include "job/monitor/monitor.h"
 #include "runtime/call/adapt.h"
@@ -7,10 +7,9 @@
 #include "runtime/connect/greet.h"
 #include "runtime/diagnose/diagnose.h"
 #include "runtime/diagnose/status/status.h"
-#include "runtime/diagnose/waits/publish.h"
+#include "runtime/diagnose/waits/requests.h"
 #include "runtime/handle/calibrated.h"
 #include "runtime/handle/run.h"
-#include "runtime/jobs/jobs.h"
 #include "runtime/message/messages.h"
 #include "runtime/progress/busy.h"
 #include "runtime/progress/callback.h"

@@ -1,7 +1,7 @@
 #include "runtime/jobs/jobs.h"
 
 #include "job/monitor/monitor.h"
-#include "runtime/diagnose/waits/publish.h"
+#include "runtime/diagnose/waits/requests.h"
 #include "runtime/handle/request.h"
 #include "runtime/progress/busy.h"
 #include "runtime/progress/failure.h"

@@ -12,6 +12,22 @@ void mc_jobs_enter(mc_job_t *job);
 void mc_jobs_leave(const mc_job_t *job);
 /* A mesh of the job is complete. The caller holds the lock, where others may use the job. */
 void mc_job_add(meshcoll_t *h);
+
+/* Opens rank `rank` of `mesh` with these settings, without transports, in a job; NULL: as the first mesh of
+ * one of its own (open.c). */
+int mc_handle_open(const mc_mesh_t *mesh, int32_t rank, const mc_settings_t *settings,
+                   mc_job_t *job, meshcoll_t **handle);
+/* Opens one of some ranks of a mesh, in its job: `member` has their numbers there, by rank. */
+int mc_handle_open_part(const meshcoll_t *parent, const mc_mesh_t *mesh, int32_t rank,
+                        const int32_t *member, const mc_settings_t *settings, meshcoll_t **handle);
+/* Frees a handle on which nothing is in flight, of a creation that failed (close.c). */
+void mc_handle_free(meshcoll_t *h);
+/* Closes what the meshes of a job share, and frees all that are left of them. */
+void mc_job_free(mc_job_t *job);
+/* Frees those that were destroyed while something was in flight on them that is now complete. The caller
+ * holds the lock. */
+void mc_handles_sweep(mc_job_t *job);
+
 /* Where a process runs, and how others reach it: it tells the same when a mesh joins its job. */
 typedef struct mc_home {
     mc_location_t location;

@@ -1,11 +1,10 @@
-#include "runtime/jobs/open.h"
+#include "runtime/jobs/jobs.h"
 
 #include "runtime/call/adapt.h"
 #include "runtime/call/leads.h"
 #include "runtime/call/request.h"
 #include "runtime/diagnose/diagnose.h"
-#include "runtime/diagnose/waits/limits.h"
-#include "runtime/jobs/close.h"
+#include "runtime/diagnose/waits/requests.h"
 #include "runtime/jobs/jobs.h"
 #include "runtime/progress/failure.h"
 #include "runtime/progress/threads.h"

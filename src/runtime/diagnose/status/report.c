@@ -13,22 +13,14 @@ enum { MOST_RANGES = 16, MOST_CAUSES = 8 };
 
 /* The table ---------------------------------------------------------------------------------------- */
 
-static bool has_failed(const mc_waits_t *w)
-{
-    for (int32_t i = 0; i < w->n_meshes && i < MC_WAITS_MESHES; i++)
-        if (w->mesh[i].broken)
-            return true;
-    return false;
-}
-
 static void add_state(const mc_status_rank_t *r, mc_table_t *table)
 {
-    if (r->answered && !has_failed(&r->waits) && r->waits.n > 0)
+    if (r->answered && !r->waits.broken && r->waits.n > 0)
         mc_table_add(table, "waits for %.1f s", (double)r->waits.wait[0].still_ms / 1000);
     else
-        mc_table_add(table, !r->answered            ? "does not answer"
-                            : has_failed(&r->waits) ? "failed"
-                                                    : "does not wait");
+        mc_table_add(table, !r->answered      ? "does not answer"
+                            : r->waits.broken ? "failed"
+                                              : "does not wait");
 }
 
 static int print_table(const mc_status_t *s, FILE *out)

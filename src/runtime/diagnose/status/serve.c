@@ -4,7 +4,7 @@
 #include "base/system/process.h"
 #include "job/monitor/monitor.h"
 #include "runtime/diagnose/status/name.h"
-#include "runtime/diagnose/waits/describe.h"
+#include "runtime/diagnose/waits/requests.h"
 
 #include <poll.h>
 #include <pthread.h>

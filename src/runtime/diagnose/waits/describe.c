@@ -1,4 +1,4 @@
-#include "runtime/diagnose/waits/describe.h"
+#include "runtime/diagnose/waits/requests.h"
 
 #include "compose/algorithms/placement.h"
 

@@ -1,9 +1,7 @@
-#include "runtime/diagnose/waits/limits.h"
+#include "runtime/diagnose/waits/requests.h"
 
 #include "runtime/call/adapt.h"
 #include "runtime/call/leads.h"
-#include "runtime/diagnose/waits/describe.h"
-#include "runtime/diagnose/waits/publish.h"
 #include "runtime/diagnose/waits/verdict.h"
 
 /* Between two looks at most this share of a limit counts as waiting: a rank that was elsewhere for

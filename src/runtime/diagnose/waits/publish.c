@@ -1,6 +1,4 @@
-#include "runtime/diagnose/waits/publish.h"
-
-#include "runtime/diagnose/waits/describe.h"
+#include "runtime/diagnose/waits/requests.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -22,7 +20,7 @@ typedef struct mc_published {
     pthread_mutex_t lock;
     int64_t looked;                          /* 0: it was not published yet */
     const meshcoll_t *mesh[MC_WAITS_MESHES]; /* more are left out */
-    int32_t broken[MC_WAITS_MESHES];         /* by mesh: the status of its failure; else 0 */
+    int32_t broken;                          /* the status of the job's failure; else 0 */
     int32_t n_meshes, n, n_more;
     entry_t entry[MC_WAITS_REQUESTS];
     mc_waits_launch_t launch[LAUNCHES]; /* a ring */
@@ -50,10 +48,8 @@ void mc_waits_close(mc_job_t *job)
 
 static void add_mesh(published_t *p, const meshcoll_t *h)
 {
-    if (p->n_meshes == MC_WAITS_MESHES)
-        return;
-    p->broken[p->n_meshes] = h->job->failure.status;
-    p->mesh[p->n_meshes++] = h;
+    if (p->n_meshes < MC_WAITS_MESHES)
+        p->mesh[p->n_meshes++] = h;
 }
 
 void mc_waits_join(const meshcoll_t *h)
@@ -89,10 +85,8 @@ static void remove_mesh(published_t *p, const meshcoll_t *h)
     if (i == p->n_meshes)
         return;
     p->n_meshes--;
-    for (; i < p->n_meshes; i++) {
+    for (; i < p->n_meshes; i++)
         p->mesh[i] = p->mesh[i + 1];
-        p->broken[i] = p->broken[i + 1];
-    }
     const meshcoll_t *other = h->job->meshes;
     while (other &&
            (other == h || other->entry.state != MC_MESH_OPEN || find_mesh(p, other) < p->n_meshes))
@@ -148,19 +142,12 @@ void mc_waits_launched(const mc_job_t *job, const mc_waits_launch_t *launch)
     pthread_mutex_unlock(&p->lock);
 }
 
-/* All fail as one. */
-static void mark_broken(published_t *p, int status)
-{
-    for (int32_t i = 0; i < p->n_meshes; i++)
-        p->broken[i] = status;
-}
-
 void mc_waits_break(const mc_job_t *job)
 {
     published_t *const p = job->waits;
     const int64_t now = mc_now_ms();
     pthread_mutex_lock(&p->lock);
-    mark_broken(p, job->failure.status);
+    p->broken = job->failure.status;
     for (int32_t i = 0; i < p->n; i++)
         p->entry[i].stays = is_fresh(&p->entry[i], now);
     pthread_mutex_unlock(&p->lock);
@@ -196,8 +183,7 @@ static void copy_meshes(const published_t *p, uint32_t number, mc_waits_t *copy)
             .id = mc_wait_part(h),
             .n_calls = n_calls,
             .digest = digest_of(h, n_calls, number),
-            .n_persistent = atomic_load_explicit(&h->calls.n_persistent, memory_order_relaxed),
-            .broken = p->broken[i]};
+            .n_persistent = atomic_load_explicit(&h->calls.n_persistent, memory_order_relaxed)};
     }
 }
 
@@ -250,6 +236,7 @@ void mc_waits_copy(const mc_job_t *job, uint32_t number, mc_waits_t *copy)
         memcpy(copy->host, "?", 2);
     pthread_mutex_lock(&p->lock);
     copy->looked_ms = p->looked ? now - p->looked : -1;
+    copy->broken = p->broken;
     copy_meshes(p, number, copy);
     copy_launch(p, number, copy);
     copy_entries(p, now, copy);

@@ -55,18 +55,10 @@ static const mc_wait_t *find_next(const mc_waits_t *at, const mc_wait_t *w)
     return first;
 }
 
-static int32_t broken_by(const mc_waits_t *at)
-{
-    for (int32_t i = 0; i < at->n_meshes && i < MC_WAITS_MESHES; i++)
-        if (at->mesh[i].broken)
-            return at->mesh[i].broken;
-    return MESHCOLL_OK;
-}
-
 /* The rank waits for nobody. */
 static void settle(const mc_waits_t *at, mc_verdict_t *v)
 {
-    v->broken = broken_by(at);
+    v->broken = at->broken;
     if (at->n > 0) {
         v->kind = MC_PEER_BUSY;
         v->own = at->wait[0];

@@ -82,17 +82,21 @@ void mc_wait_print_call(const mc_wait_t *w, mc_text_t *text)
         print_collective(w, text);
 }
 
+void mc_wait_print_op(int32_t op, int32_t root, mc_text_t *text)
+{
+    if (op >= 0)
+        mc_text_add(text, ", %s",
+                    op < MESHCOLL_OPS ? meshcoll_op_name((meshcoll_op_t)op) : "a user operation");
+    if (root >= 0)
+        mc_text_add(text, ", root %" PRId32, root);
+}
+
 void mc_wait_print_asked(const mc_wait_t *w, mc_text_t *text)
 {
     mc_wait_print_call(w, text);
     if (w->kind != MC_WAIT_COLLECTIVE)
         return;
-    if (w->op >= 0)
-        mc_text_add(text, ", %s",
-                    w->op < MESHCOLL_OPS ? meshcoll_op_name((meshcoll_op_t)w->op)
-                                         : "a user operation");
-    if (w->root >= 0)
-        mc_text_add(text, ", root %" PRId32, w->root);
+    mc_wait_print_op(w->op, w->root, text);
     if (w->on_device)
         mc_text_add(text, ", in device memory");
 }

@@ -21,7 +21,6 @@ enum { MC_WAITS_FRESH_MS = 1000 };
 /* A mesh of the process: the job's first, or another. */
 typedef struct {
     uint32_t id, n_calls, n_persistent; /* operation numbers taken */
-    int32_t broken;                     /* status of its failure; else 0 */
     uint32_t
         digest; /* 16 bits, of the call that was asked for, if it is one of the last; 0: not known */
 } mc_waits_mesh_t;
@@ -40,6 +39,7 @@ typedef struct mc_waits {
     char host[MC_WAIT_HOST];
     mc_wait_place_t place;
     int64_t looked_ms; /* since a thread last waited in the library; -1: none did */
+    int32_t broken;    /* status of the job's failure; else 0 */
     int32_t n_meshes, n;
     int32_t n_more; /* requests that run and are not described */
     mc_waits_mesh_t mesh[MC_WAITS_MESHES];
@@ -81,6 +81,8 @@ void mc_wait_print_what(const mc_wait_t *w, mc_wait_form_t form, mc_text_t *text
 void mc_wait_print_call(const mc_wait_t *w, mc_text_t *text);
 /* The same with its operation and root: "…, sum, root 3" */
 void mc_wait_print_asked(const mc_wait_t *w, mc_text_t *text);
+/* ", sum, root 3", without what is -1 */
+void mc_wait_print_op(int32_t op, int32_t root, mc_text_t *text);
 /* "rank 5 in box 1" */
 void mc_wait_print_rank(int32_t known_as, const mc_wait_place_t *place, mc_text_t *text);
 
