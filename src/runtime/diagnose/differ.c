@@ -42,13 +42,21 @@ static bool may_ask(const mc_job_t *job)
     return job->can_ask && mc_monitor_is_joined(job->monitor);
 }
 
-/* Returns the call of that number that a rank is in, where it is another one; else NULL. */
-static const mc_wait_t *find_another(const mc_waits_t *at, const mc_wait_t *own)
+static bool is_another(const mc_wait_t *theirs, const mc_wait_t *own)
+{
+    return mc_wait_same_call(theirs, own) && theirs->digest != own->digest;
+}
+
+/* The call of that number that a rank is in, on the host or in a launch, where it is another one; else NULL. */
+static const mc_wait_t *find_another(const meshcoll_t *h, const mc_waits_t *at,
+                                     const mc_wait_t *own, mc_wait_t *launched)
 {
     for (int32_t i = 0; i < at->n && i < MC_WAITS_REQUESTS; i++)
-        if (mc_wait_same_call(&at->wait[i], own) && at->wait[i].digest != own->digest)
+        if (is_another(&at->wait[i], own))
             return &at->wait[i];
-    return NULL;
+    mc_wait_describe_launch(h, &at->launch, launched);
+    launched->mesh = at->launch.mesh;
+    return at->launch.digest != 0 && is_another(launched, own) ? launched : NULL;
 }
 
 /* Was the wait doubled since the last look? What has moved since then waits anew. */
@@ -79,12 +87,13 @@ static bool has_made_another(const mc_waits_t *at, const mc_wait_t *own)
 }
 
 /* Numbers wrap: a record that is older than this wait may be of an earlier call. */
-static int compare(const mc_job_t *job, const mc_waits_t *at, const mc_wait_t *own)
+static int compare(const meshcoll_t *h, const mc_waits_t *at, const mc_wait_t *own)
 {
-    const mc_wait_t *const theirs = find_another(at, own);
+    mc_wait_t launched;
+    const mc_wait_t *const theirs = find_another(h, at, own, &launched);
     const bool is_in_it = theirs && theirs->age_ms < own->still_ms;
     return is_in_it || has_made_another(at, own)
-               ? fail_differs(job, at->rank, own, is_in_it ? theirs : NULL)
+               ? fail_differs(h->job, at->rank, own, is_in_it ? theirs : NULL)
                : MESHCOLL_OK;
 }
 
@@ -112,28 +121,20 @@ int mc_differ_ask(const mc_job_t *job, int64_t now)
             continue;
         if (mc_waits_ask(job, own.peer, own.number, &at))
             break; /* it took its time; others are asked later */
-        status = compare(job, &at, &own);
+        status = compare(r->mesh, &at, &own);
     }
     return status;
 }
 
-/* Theirs is in a launch as this one, or waits on the host. */
 int mc_differ_ask_launch(const meshcoll_t *h, int32_t rank, const mc_waits_launch_t *launch,
                          bool told)
 {
     mc_waits_t at;
-    mc_wait_t own, theirs;
+    mc_wait_t own, launched;
     mc_wait_describe_launch(h, launch, &own);
     if (!may_ask(h->job) || mc_waits_ask(h->job, rank, own.number, &at))
         return told ? fail_differs(h->job, rank, &own, NULL) : MESHCOLL_OK;
-    const mc_wait_t *other = find_another(&at, &own);
-    if (!other && at.launch.digest != 0) {
-        mc_wait_describe_launch(h, &at.launch, &theirs);
-        other = mc_wait_same_call(&theirs, &own) && at.launch.mesh == own.mesh &&
-                        theirs.digest != own.digest
-                    ? &theirs
-                    : NULL;
-    }
+    const mc_wait_t *const other = find_another(h, &at, &own, &launched);
     return told || other || has_made_another(&at, &own) ? fail_differs(h->job, rank, &own, other)
                                                         : MESHCOLL_OK;
 }
@@ -157,10 +158,10 @@ static int fail_with_other(const mc_job_t *job, meshcoll_request_t *r, uint64_t 
     const int32_t rank = mc_tag_source(other);
     const mc_wait_t *theirs = NULL;
     mc_waits_t at;
-    mc_wait_t own;
+    mc_wait_t own, launched;
     mc_wait_describe(r, &own);
     if (may_ask(job) && !mc_waits_ask(job, rank, 0, &at))
-        theirs = find_another(&at, &own);
+        theirs = find_another(r->mesh, &at, &own, &launched);
     if (theirs && mc_tag_digest(theirs->digest) != mc_tag_digest(other))
         theirs = NULL;
     const bool again = r->watched.differs;
