@@ -44,11 +44,11 @@ void mc_diagnose_close_job(mc_job_t *job)
 
 static const mc_hooks_t checks = {CHECKS}, explains = {EXPLAINS}, both = {CHECKS, EXPLAINS};
 
-static int read_check(const char *text, bool *is_on)
+int mc_switch_read(const char *name, const char *text, bool *on)
 {
     if (text && strcmp(text, "0") != 0 && strcmp(text, "1") != 0)
-        return mc_fail(MESHCOLL_ERR_PARSE, "MESHCOLL_CHECK is 0 or 1; got '%s'", text);
-    *is_on = text && *text == '1';
+        return mc_fail(MESHCOLL_ERR_PARSE, "%s is 0 or 1; got '%s'", name, text);
+    *on = text && *text == '1';
     return MESHCOLL_OK;
 }
 
@@ -56,7 +56,7 @@ int mc_diagnose_open(meshcoll_t *h, const mc_settings_t *settings)
 {
     bool is_checked = false;
     h->hooks = &mc_no_hooks;
-    int status = read_check(settings->check, &is_checked);
+    int status = mc_switch_read("MESHCOLL_CHECK", settings->check, &is_checked);
     if (!status)
         status = mc_explain_create(settings, &h->explain);
     if (!status && (is_checked || h->explain))

@@ -11,6 +11,8 @@
 int mc_diagnose_open_job(mc_job_t *job);
 void mc_diagnose_close_job(mc_job_t *job);
 
+/* A setting that is 0 or 1; NULL: 0. ERR_PARSE. */
+int mc_switch_read(const char *name, const char *text, bool *on);
 /* Of a mesh: what its settings ask for. ERR_PARSE, ERR_NO_MEMORY; then it has none. */
 int mc_diagnose_open(meshcoll_t *h, const mc_settings_t *settings);
 void mc_diagnose_close(meshcoll_t *h);

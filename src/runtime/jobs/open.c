@@ -5,20 +5,11 @@
 #include "runtime/call/request.h"
 #include "runtime/diagnose/diagnose.h"
 #include "runtime/diagnose/waits/requests.h"
-#include "runtime/jobs/jobs.h"
 #include "runtime/progress/failure.h"
 #include "runtime/progress/threads.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static int read_switch(const char *name, const char *text, bool *on)
-{
-    if (text && strcmp(text, "0") != 0 && strcmp(text, "1") != 0)
-        return mc_fail(MESHCOLL_ERR_PARSE, "%s is 0 or 1; got '%s'", name, text);
-    *on = text && *text == '1';
-    return MESHCOLL_OK;
-}
 
 /* How long a request may run unless the settings say otherwise: long enough for ranks that load or
  * store files between two calls. */
@@ -67,7 +58,7 @@ static int open_own(meshcoll_t *h, const mc_settings_t *settings)
     h->text = mc_mesh_text(&h->mesh, h->text_room);
     int status = mc_links_parse(settings->links, &h->mesh, &h->links);
     if (!status)
-        status = read_switch("MESHCOLL_REPRODUCIBLE", settings->reproducible, &h->reproducible);
+        status = mc_switch_read("MESHCOLL_REPRODUCIBLE", settings->reproducible, &h->reproducible);
     if (!status)
         status = read_timeout(settings->timeout, &h->timeout_ms);
     if (!status)
