@@ -16,44 +16,7 @@
 
 #define MC_DEVICE_ALIAS __attribute__((__may_alias__))
 
-/* Elements ------------------------------------------------------------------------------------- */
-
-#define MC_DEVICE_PLAIN(name, type) typedef type mc_device_##name##_t MC_DEVICE_ALIAS;
-MC_DEVICE_PLAIN(int8, int8_t)
-MC_DEVICE_PLAIN(int16, int16_t)
-MC_DEVICE_PLAIN(int32, int32_t)
-MC_DEVICE_PLAIN(int64, int64_t)
-MC_DEVICE_PLAIN(uint8, uint8_t)
-MC_DEVICE_PLAIN(uint16, uint16_t)
-MC_DEVICE_PLAIN(uint32, uint32_t)
-MC_DEVICE_PLAIN(uint64, uint64_t)
-MC_DEVICE_PLAIN(float32, float)
-MC_DEVICE_PLAIN(float64, double)
-MC_DEVICE_PLAIN(float16, uint16_t)
-MC_DEVICE_PLAIN(bfloat16, uint16_t)
-MC_DEVICE_PLAIN(float8_e4m3, uint8_t)
-MC_DEVICE_PLAIN(float8_e5m2, uint8_t)
-
-#define MC_DEVICE_COMPLEX(name, type) \
-    typedef struct MC_DEVICE_ALIAS {  \
-        type re, im;                  \
-    } mc_device_##name##_t;
-MC_DEVICE_COMPLEX(complex64, float)
-MC_DEVICE_COMPLEX(complex128, double)
-
-#define MC_DEVICE_PAIR(name, value_type, index_type) \
-    typedef struct MC_DEVICE_ALIAS {                 \
-        value_type value;                            \
-        index_type index;                            \
-    } mc_device_##name##_t;
-MC_DEVICE_PAIR(float32_int32, float, int32_t)
-MC_DEVICE_PAIR(float64_int32, double, int32_t)
-MC_DEVICE_PAIR(int32_int32, int32_t, int32_t)
-MC_DEVICE_PAIR(int64_int32, int64_t, int32_t)
-MC_DEVICE_PAIR(float64_int64, double, int64_t)
-MC_DEVICE_PAIR(int64_int64, int64_t, int64_t)
-
-/* Two elements --------------------------------------------------------------------------------- */
+/* Two elements, and each of many -------------------------------------------------------------- */
 
 /* The function mc_device_<name>_<op>(x, y), of elements. */
 #define MC_DEVICE_EACH(name, op, expression)                                                \
@@ -81,87 +44,6 @@ MC_DEVICE_PAIR(int64_int64, int64_t, int64_t)
         return x.word;                                                               \
     }
 
-#define MC_DEVICE_BITS(name)                \
-    MC_DEVICE_EACH(name, sum, SUM(x, y))    \
-    MC_DEVICE_EACH(name, prod, UPROD(x, y)) \
-    MC_DEVICE_EACH(name, land, LAND(x, y))  \
-    MC_DEVICE_EACH(name, lor, LOR(x, y))    \
-    MC_DEVICE_EACH(name, lxor, LXOR(x, y))  \
-    MC_DEVICE_EACH(name, band, BAND(x, y))  \
-    MC_DEVICE_EACH(name, bor, BOR(x, y))    \
-    MC_DEVICE_EACH(name, bxor, BXOR(x, y))
-MC_DEVICE_BITS(uint8)
-MC_DEVICE_BITS(uint16)
-MC_DEVICE_BITS(uint32)
-MC_DEVICE_BITS(uint64)
-
-#define MC_DEVICE_ORDER(name)            \
-    MC_DEVICE_EACH(name, min, MIN(x, y)) \
-    MC_DEVICE_EACH(name, max, MAX(x, y))
-MC_DEVICE_ORDER(int8)
-MC_DEVICE_ORDER(int16)
-MC_DEVICE_ORDER(int32)
-MC_DEVICE_ORDER(int64)
-MC_DEVICE_ORDER(uint8)
-MC_DEVICE_ORDER(uint16)
-MC_DEVICE_ORDER(uint32)
-MC_DEVICE_ORDER(uint64)
-
-#define MC_DEVICE_EXTREMES(name)                    \
-    MC_DEVICE_EACH(name, min, name##_minimum(x, y)) \
-    MC_DEVICE_EACH(name, max, name##_maximum(x, y))
-
-#define MC_DEVICE_FLOAT(name)              \
-    MC_DEVICE_EACH(name, sum, SUM(x, y))   \
-    MC_DEVICE_EACH(name, prod, PROD(x, y)) \
-    MC_DEVICE_EXTREMES(name)
-MC_DEVICE_FLOAT(float32)
-MC_DEVICE_FLOAT(float64)
-
-/* Narrow floating point: sums and products in float32, rounded once. */
-#define MC_DEVICE_NARROW(name)                                                      \
-    MC_DEVICE_EACH(name, sum, name##_narrow(SUM(name##_wide(x), name##_wide(y))))   \
-    MC_DEVICE_EACH(name, prod, name##_narrow(PROD(name##_wide(x), name##_wide(y)))) \
-    MC_DEVICE_EXTREMES(name)
-MC_DEVICE_NARROW(float16)
-MC_DEVICE_NARROW(bfloat16)
-MC_DEVICE_NARROW(float8_e4m3)
-MC_DEVICE_NARROW(float8_e5m2)
-
-#define MC_DEVICE_COMPLEX_PROD(name)                                                  \
-    MC_DEVICE_FN mc_device_##name##_t mc_device_##name##_prod(mc_device_##name##_t x, \
-                                                              mc_device_##name##_t y) \
-    {                                                                                 \
-        mc_device_##name##_t product;                                                 \
-        product.re = x.re * y.re - x.im * y.im;                                       \
-        product.im = x.re * y.im + x.im * y.re;                                       \
-        return product;                                                               \
-    }                                                                                 \
-    MC_DEVICE_OVER(name, prod)
-MC_DEVICE_COMPLEX_PROD(complex64)
-MC_DEVICE_COMPLEX_PROD(complex128)
-
-/* The lower index wins where neither value is before the other. */
-#define MC_DEVICE_LOC_OF(name, op, BEFORE)                                             \
-    MC_DEVICE_FN mc_device_##name##_t mc_device_##name##_##op(mc_device_##name##_t x,  \
-                                                              mc_device_##name##_t y)  \
-    {                                                                                  \
-        const int first = BEFORE(x.value, y.value), second = BEFORE(y.value, x.value); \
-        return (first | (!second & (x.index <= y.index))) ? x : y;                     \
-    }                                                                                  \
-    MC_DEVICE_OVER(name, op)
-#define MC_DEVICE_LOC(name)              \
-    MC_DEVICE_LOC_OF(name, minloc, LESS) \
-    MC_DEVICE_LOC_OF(name, maxloc, MORE)
-MC_DEVICE_LOC(float32_int32)
-MC_DEVICE_LOC(float64_int32)
-MC_DEVICE_LOC(int32_int32)
-MC_DEVICE_LOC(int64_int32)
-MC_DEVICE_LOC(float64_int64)
-MC_DEVICE_LOC(int64_int64)
-
-/* Averages ------------------------------------------------------------------------------------- */
-
 #define MC_DEVICE_DIVIDE_BY(name, wide, quotient)                                                \
     MC_DEVICE_FN void mc_device_divide_##name(mc_thread_t thread, char *to, const char *from,    \
                                               uint64_t bytes, int32_t ranks, const void *scalar) \
@@ -172,23 +54,6 @@ MC_DEVICE_LOC(int64_int64)
         for (uint64_t i = thread.index; i < bytes / sizeof *d; i += thread.count)                \
             ((mc_device_##name##_t *)to)[i] = (mc_device_##name##_t)(quotient);                  \
     }
-MC_DEVICE_DIVIDE_BY(int8, int32_t, d[i] / by)
-MC_DEVICE_DIVIDE_BY(int16, int32_t, d[i] / by)
-MC_DEVICE_DIVIDE_BY(int32, int64_t, d[i] / by)
-MC_DEVICE_DIVIDE_BY(int64, int64_t, d[i] / by)
-MC_DEVICE_DIVIDE_BY(uint8, uint32_t, d[i] / by)
-MC_DEVICE_DIVIDE_BY(uint16, uint32_t, d[i] / by)
-MC_DEVICE_DIVIDE_BY(uint32, uint32_t, d[i] / by)
-MC_DEVICE_DIVIDE_BY(uint64, uint64_t, d[i] / by)
-MC_DEVICE_DIVIDE_BY(float32, float, d[i] / by)
-MC_DEVICE_DIVIDE_BY(float64, double, d[i] / by)
-MC_DEVICE_DIVIDE_BY(float16, float, float16_narrow(float16_wide(d[i]) / by))
-MC_DEVICE_DIVIDE_BY(bfloat16, float, bfloat16_narrow(bfloat16_wide(d[i]) / by))
-MC_DEVICE_DIVIDE_BY(float8_e4m3, float, float8_e4m3_narrow(float8_e4m3_wide(d[i]) / by))
-MC_DEVICE_DIVIDE_BY(float8_e5m2, float, float8_e5m2_narrow(float8_e5m2_wide(d[i]) / by))
-
-/* Scaled sums ---------------------------------------------------------------------------------- */
-
 #define MC_DEVICE_SCALE_BY(name)                                                                   \
     MC_DEVICE_FN void mc_device_divide_##name##_scale(mc_thread_t thread, char *to,                \
                                                       const char *from, uint64_t bytes,            \
@@ -200,18 +65,106 @@ MC_DEVICE_DIVIDE_BY(float8_e5m2, float, float8_e5m2_narrow(float8_e5m2_wide(d[i]
             ((element_t *)to)[i] =                                                                 \
                 mc_device_##name##_prod(((const element_t *)from)[i], *(const element_t *)scalar); \
     }
-MC_DEVICE_SCALE_BY(uint8)
-MC_DEVICE_SCALE_BY(uint16)
-MC_DEVICE_SCALE_BY(uint32)
-MC_DEVICE_SCALE_BY(uint64)
-MC_DEVICE_SCALE_BY(float32)
-MC_DEVICE_SCALE_BY(float64)
-MC_DEVICE_SCALE_BY(float16)
-MC_DEVICE_SCALE_BY(bfloat16)
-MC_DEVICE_SCALE_BY(complex64)
-MC_DEVICE_SCALE_BY(complex128)
-MC_DEVICE_SCALE_BY(float8_e4m3)
-MC_DEVICE_SCALE_BY(float8_e5m2)
+
+/* Integers: s and u are the signed and the unsigned ones of a size ----------------------------- */
+
+#define MC_DEVICE_PLAIN(name, type) typedef type mc_device_##name##_t MC_DEVICE_ALIAS;
+#define MC_DEVICE_ORDER(name)            \
+    MC_DEVICE_EACH(name, min, MIN(x, y)) \
+    MC_DEVICE_EACH(name, max, MAX(x, y))
+#define MC_DEVICE_INTEGERS(s, u, wide_s, wide_u) \
+    MC_DEVICE_PLAIN(s, s##_t)                    \
+    MC_DEVICE_PLAIN(u, u##_t)                    \
+    MC_DEVICE_EACH(u, sum, SUM(x, y))            \
+    MC_DEVICE_EACH(u, prod, UPROD(x, y))         \
+    MC_DEVICE_EACH(u, land, LAND(x, y))          \
+    MC_DEVICE_EACH(u, lor, LOR(x, y))            \
+    MC_DEVICE_EACH(u, lxor, LXOR(x, y))          \
+    MC_DEVICE_EACH(u, band, BAND(x, y))          \
+    MC_DEVICE_EACH(u, bor, BOR(x, y))            \
+    MC_DEVICE_EACH(u, bxor, BXOR(x, y))          \
+    MC_DEVICE_ORDER(s)                           \
+    MC_DEVICE_ORDER(u)                           \
+    MC_DEVICE_DIVIDE_BY(s, wide_s, d[i] / by)    \
+    MC_DEVICE_DIVIDE_BY(u, wide_u, d[i] / by)    \
+    MC_DEVICE_SCALE_BY(u)
+MC_DEVICE_INTEGERS(int8, uint8, int32_t, uint32_t)
+MC_DEVICE_INTEGERS(int16, uint16, int32_t, uint32_t)
+MC_DEVICE_INTEGERS(int32, uint32, int64_t, uint32_t)
+MC_DEVICE_INTEGERS(int64, uint64, int64_t, uint64_t)
+
+/* Floating point ------------------------------------------------------------------------------- */
+
+#define MC_DEVICE_EXTREMES(name)                    \
+    MC_DEVICE_EACH(name, min, name##_minimum(x, y)) \
+    MC_DEVICE_EACH(name, max, name##_maximum(x, y))
+
+#define MC_DEVICE_FLOAT(name, type)            \
+    MC_DEVICE_PLAIN(name, type)                \
+    MC_DEVICE_EACH(name, sum, SUM(x, y))       \
+    MC_DEVICE_EACH(name, prod, PROD(x, y))     \
+    MC_DEVICE_EXTREMES(name)                   \
+    MC_DEVICE_DIVIDE_BY(name, type, d[i] / by) \
+    MC_DEVICE_SCALE_BY(name)
+MC_DEVICE_FLOAT(float32, float)
+MC_DEVICE_FLOAT(float64, double)
+
+/* Narrow: sums, products and quotients in float32, rounded once. */
+#define MC_DEVICE_NARROW(name, type)                                                \
+    MC_DEVICE_PLAIN(name, type)                                                     \
+    MC_DEVICE_EACH(name, sum, name##_narrow(SUM(name##_wide(x), name##_wide(y))))   \
+    MC_DEVICE_EACH(name, prod, name##_narrow(PROD(name##_wide(x), name##_wide(y)))) \
+    MC_DEVICE_EXTREMES(name)                                                        \
+    MC_DEVICE_DIVIDE_BY(name, float, name##_narrow(name##_wide(d[i]) / by))         \
+    MC_DEVICE_SCALE_BY(name)
+MC_DEVICE_NARROW(float16, uint16_t)
+MC_DEVICE_NARROW(bfloat16, uint16_t)
+MC_DEVICE_NARROW(float8_e4m3, uint8_t)
+MC_DEVICE_NARROW(float8_e5m2, uint8_t)
+
+#define MC_DEVICE_COMPLEX(name, type)                                                 \
+    typedef struct MC_DEVICE_ALIAS {                                                  \
+        type re, im;                                                                  \
+    } mc_device_##name##_t;                                                           \
+    MC_DEVICE_FN mc_device_##name##_t mc_device_##name##_prod(mc_device_##name##_t x, \
+                                                              mc_device_##name##_t y) \
+    {                                                                                 \
+        mc_device_##name##_t product;                                                 \
+        product.re = x.re * y.re - x.im * y.im;                                       \
+        product.im = x.re * y.im + x.im * y.re;                                       \
+        return product;                                                               \
+    }                                                                                 \
+    MC_DEVICE_OVER(name, prod)                                                        \
+    MC_DEVICE_SCALE_BY(name)
+MC_DEVICE_COMPLEX(complex64, float)
+MC_DEVICE_COMPLEX(complex128, double)
+
+/* Pairs ---------------------------------------------------------------------------------------- */
+
+/* The lower index wins where neither value is before the other. */
+#define MC_DEVICE_LOC_OF(name, op, BEFORE)                                             \
+    MC_DEVICE_FN mc_device_##name##_t mc_device_##name##_##op(mc_device_##name##_t x,  \
+                                                              mc_device_##name##_t y)  \
+    {                                                                                  \
+        const int first = BEFORE(x.value, y.value), second = BEFORE(y.value, x.value); \
+        return (first | (!second & (x.index <= y.index))) ? x : y;                     \
+    }                                                                                  \
+    MC_DEVICE_OVER(name, op)
+#define MC_DEVICE_PAIR(name, value_type, index_type) \
+    typedef struct MC_DEVICE_ALIAS {                 \
+        value_type value;                            \
+        index_type index;                            \
+    } mc_device_##name##_t;                          \
+    MC_DEVICE_LOC_OF(name, minloc, LESS)             \
+    MC_DEVICE_LOC_OF(name, maxloc, MORE)
+MC_DEVICE_PAIR(float32_int32, float, int32_t)
+MC_DEVICE_PAIR(float64_int32, double, int32_t)
+MC_DEVICE_PAIR(int32_int32, int32_t, int32_t)
+MC_DEVICE_PAIR(int64_int32, int64_t, int32_t)
+MC_DEVICE_PAIR(float64_int64, double, int64_t)
+MC_DEVICE_PAIR(int64_int64, int64_t, int64_t)
+
+/* ---------------------------------------------------------------------------------------------- */
 
 /* Where there is nothing to reduce, or to divide. */
 MC_DEVICE_FN mc_word_t mc_device_combine_none(mc_word_t a, mc_word_t b)
