@@ -54,35 +54,27 @@ static int find_address(mc_proxy_t *p, int32_t job_rank, int32_t dim, mc_transpo
                    (int)mc_comm_rank_of(&p->job->order, job_rank), p->job->mesh.dim[dim].name);
 }
 
-static int connect_to(mc_proxy_t *p, int32_t job_rank, mc_peer_t **peer)
+static int connect_route(mc_proxy_t *p, mc_route_t *r)
 {
+    const int32_t rank = mc_job_rank(r->end->mesh, r->rank);
     mc_transport_t *t;
     const void *address;
-    if (!p->peer[job_rank]) {
-        const int32_t dim = mc_mesh_level(&p->job->mesh, p->job->rank, job_rank);
-        int status = find_address(p, job_rank, dim, &t, &address);
+    if (r->peer)
+        return MESHCOLL_OK;
+    if (!p->peer[rank]) {
+        const int32_t dim = mc_mesh_level(&p->job->mesh, p->job->rank, rank);
+        int status = find_address(p, rank, dim, &t, &address);
         if (!status)
-            status = t->ops->connect(t, job_rank, address, &p->peer[job_rank]);
+            status = t->ops->connect(t, rank, address, &p->peer[rank]);
         if (status)
             return status;
         poll_transport(p, t);
     }
-    *peer = p->peer[job_rank];
+    mc_route_connect(r, p->peer[rank], &p->finished);
     return MESHCOLL_OK;
 }
 
 /* Orders ------------------------------------------------------------------------------------------ */
-
-static int connect_route(mc_proxy_t *p, mc_route_t *r)
-{
-    mc_peer_t *peer;
-    if (r->peer)
-        return MESHCOLL_OK;
-    const int status = connect_to(p, mc_job_rank(r->end->mesh, r->rank), &peer);
-    if (!status)
-        mc_route_connect(r, peer, &p->finished);
-    return status;
-}
 
 static void take_launch(mc_proxy_t *p, mc_route_launch_t *l)
 {
