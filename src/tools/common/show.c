@@ -33,6 +33,22 @@ const char *mc_show_phase(const mc_strategy_t *strategy, const mc_mesh_t *mesh, 
     return buffer;
 }
 
+const char *mc_show_mesh(const mc_mesh_t *mesh)
+{
+    static char buffer[MC_MESH_TEXT];
+    return mc_mesh_text(mesh, buffer);
+}
+
+const char *mc_show_call(meshcoll_collective_t collective, const mc_mesh_t *mesh, int32_t root)
+{
+    static char buffer[MC_STRATEGY_TEXT];
+    mc_text_t text = mc_text(buffer, sizeof buffer);
+    mc_text_add(&text, "%s on %s", mc_moves[collective].name, mc_show_mesh(mesh));
+    if (mc_moves[collective].rooted)
+        mc_text_add(&text, ", root %d", root);
+    return buffer;
+}
+
 const char *mc_show_network(const mc_network_t *network)
 {
     static char buffer[MC_NETWORK_TEXT];
@@ -93,13 +109,22 @@ int mc_show_links(const mc_mesh_t *mesh, const mc_links_t *links)
 
 json_t *mc_json_mesh(const mc_mesh_t *mesh)
 {
-    char text[MC_MESH_TEXT];
     json_t *const dims = json_array();
     for (int32_t d = 0; d < mesh->ndims; d++)
         json_array_append_new(dims, json_pack("{s:s, s:i}", "name", mesh->dim[d].name, "extent",
                                               (int)mesh->dim[d].extent));
-    return json_pack("{s:s, s:i, s:o}", "text", mc_mesh_text(mesh, text), "ranks", (int)mesh->size,
+    return json_pack("{s:s, s:i, s:o}", "text", mc_show_mesh(mesh), "ranks", (int)mesh->size,
                      "dims", dims);
+}
+
+json_t *mc_json_call(const char *command, meshcoll_collective_t collective, const mc_mesh_t *mesh,
+                     int32_t root)
+{
+    json_t *const json = json_pack("{s:s, s:s, s:o}", "command", command, "collective",
+                                   mc_moves[collective].name, "mesh", mc_json_mesh(mesh));
+    if (mc_moves[collective].rooted)
+        json_object_set_new(json, "root", json_integer(root));
+    return json;
 }
 
 json_t *mc_json_links(const mc_mesh_t *mesh, const mc_links_t *links)

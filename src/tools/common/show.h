@@ -15,7 +15,9 @@ void mc_show_sentence(int indent, const char *format, ...) MC_PRINTF(2, 3);
 const char *mc_show_strategy(const mc_strategy_t *strategy, const mc_mesh_t *mesh);
 const char *mc_show_phase(const mc_strategy_t *strategy, const mc_mesh_t *mesh, int32_t phase);
 
-/* The same of a network; "": there is none. */
+/* The same of a mesh; of a call: "bcast on box=4,gpu=4, root 0"; of a network, "" where there is none. */
+const char *mc_show_mesh(const mc_mesh_t *mesh);
+const char *mc_show_call(meshcoll_collective_t collective, const mc_mesh_t *mesh, int32_t root);
 const char *mc_show_network(const mc_network_t *network);
 
 /* Each of these may be used up to the end of the expression: "7/8", "3" */
@@ -30,6 +32,9 @@ mc_term_text_t mc_show_term(const mc_term_t *term);
 int mc_show_links(const mc_mesh_t *mesh, const mc_links_t *links);
 
 json_t *mc_json_mesh(const mc_mesh_t *mesh);
+/* What a command answers on a collective: its name, the collective, the mesh, and the root if there is one. */
+json_t *mc_json_call(const char *command, meshcoll_collective_t collective, const mc_mesh_t *mesh,
+                     int32_t root);
 json_t *mc_json_ports(int32_t ports);
 json_t *mc_json_links(const mc_mesh_t *mesh, const mc_links_t *links);
 json_t *mc_json_measured(const mc_measured_t *measured);

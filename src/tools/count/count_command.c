@@ -4,16 +4,18 @@
  */
 #include "tools/common/show.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { MOST_RANKS = 512 };
 
-/* A usual estimate on p ranks, in D or in steps: `text`, which is times * of(p); NULL: there is none. */
+/* A usual estimate on p ranks, in D or in steps: `text`, which is `times` the product of these powers of p, p - 1 and
+ * log p; NULL: there is none. */
 typedef struct {
     const char *text;
     double times;
-    enum { ONE, P, OTHERS, PAIRS, LOG_P, ONE_OVER_P } of;
+    int p, others, log;
 } estimate_t;
 
 typedef struct {
@@ -26,32 +28,16 @@ typedef struct {
 
 static double value_of(const estimate_t *e, double p)
 {
-    double rounds = 0;
-    switch (e->of) {
-    case P:
-        return e->times * p;
-    case OTHERS:
-        return e->times * (p - 1);
-    case PAIRS:
-        return e->times * p * (p - 1);
-    case LOG_P:
-        for (double reached = 1; reached < p; reached *= 2)
-            rounds++;
-        return e->times * rounds;
-    case ONE_OVER_P:
-        return e->times / p;
-    default:
-        return e->times;
-    }
+    return e->times * pow(p, e->p) * pow(p - 1, e->others) * pow(ceil(log2(p)), e->log);
 }
 
 static const way_t ways[] = {
     {"full mesh",
      "allreduce:fullmesh()",
      false,
-     {"D p(p-1)", 1, PAIRS},
-     {"1", 1, ONE},
-     {"2D(p-1)", 2, OTHERS},
+     {"D p(p-1)", 1, .p = 1, .others = 1},
+     {.text = "1", .times = 1},
+     {"2D(p-1)", 2, .others = 1},
      "The estimate lets every rank send to all others and receive from all at once. Here a rank "
      "sends\n"
      "one message and receives one at a time, adds what comes in rank order so that all ranks get "
@@ -61,16 +47,16 @@ static const way_t ways[] = {
     {"star",
      "reduce:star() bcast:star()",
      false,
-     {"2D(p-1)", 2, OTHERS},
-     {"2", 2, ONE},
-     {"root: D(p-1)", 1, OTHERS},
+     {"2D(p-1)", 2, .others = 1},
+     {.text = "2", .times = 2},
+     {"root: D(p-1)", 1, .others = 1},
      "As above: the root takes p-1 vectors one after the other, then sends p-1."},
     {"binary tree",
      "reduce:mst() bcast:mst()",
      true,
-     {"< 6Dp", 6, P},
-     {"2 log p", 2, LOG_P},
-     {"<= 3D", 3, ONE},
+     {"< 6Dp", 6, .p = 1},
+     {"2 log p", 2, .log = 1},
+     {.text = "<= 3D", .times = 3},
      "The estimate is an upper bound, with two children and a parent served in one step. The "
      "minimum\n"
      "spanning tree used here serves one neighbour a step: each of its p-1 edges carries D up and "
@@ -79,9 +65,9 @@ static const way_t ways[] = {
     {"naive ring",
      "reduce:chain() bcast:chain()",
      true,
-     {"~ 4Dp", 4, P},
-     {"2p", 2, P},
-     {"2D", 2, ONE},
+     {"~ 4Dp", 4, .p = 1},
+     {"2p", 2, .p = 1},
+     {.text = "2D", .times = 2},
      "The vector goes round in p-1 hops, not p. The estimate's 2D is one vector in and one out; "
      "here\n"
      "these are two steps, as nothing is cut into segments: what comes in one is sent on in the "
@@ -89,9 +75,9 @@ static const way_t ways[] = {
     {"ring",
      "allreduce:ring()",
      true,
-     {"~ 4Dp", 4, P},
-     {"2p", 2, P},
-     {"2D/p", 2, ONE_OVER_P},
+     {"~ 4Dp", 4, .p = 1},
+     {"2p", 2, .p = 1},
+     {"2D/p", 2, .p = -1},
      "p-1 steps each way, not p, since every rank has its own slice already."},
     {"hierarchical",
      "hierarchical",
@@ -264,11 +250,10 @@ static void print_note(const tally_t *t, size_t i)
 
 static int print_text(const tally_t *t)
 {
-    char mesh[MC_MESH_TEXT];
     mc_table_t table = mc_table(t->top < 0 ? "lrrlrlrl" : "lrrrlrlrl");
     printf("%s ways to allreduce on p = %d ranks%s%s, each with a vector of D = %s\n\n",
            t->top < 0 ? "five" : "six", t->mesh.size, t->top < 0 ? "" : ", ",
-           t->top < 0 ? "" : mc_mesh_text(&t->mesh, mesh), mc_print_bytes((double)t->bytes).text);
+           t->top < 0 ? "" : mc_show_mesh(&t->mesh), mc_print_bytes((double)t->bytes).text);
     add_head(&table, t);
     for (size_t i = 0; i < t->n; i++)
         add_way(&table, t, i);

@@ -133,9 +133,8 @@ static const char *named_text(const mc_named_t *named, const mc_mesh_t *mesh)
 
 static int print_strategies(const mc_mesh_t *mesh)
 {
-    char name[MC_MESH_TEXT];
     mc_table_t table = mc_table("lll");
-    printf("named strategies, and below each its text on %s\n\n", mc_mesh_text(mesh, name));
+    printf("named strategies, and below each its text on %s\n\n", mc_show_mesh(mesh));
     mc_table_add(&table, "collective\tname\twhat it does");
     for (int32_t i = 0; i < mc_named_count(); i++) {
         const mc_named_t *const named = mc_named_at(i);

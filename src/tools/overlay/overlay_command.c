@@ -156,10 +156,9 @@ static int print_busiest(const char *which, const mc_overlay_t *laid)
 
 static int print_text(const char *order)
 {
-    char mesh[MC_MESH_TEXT];
     mc_table_t table = mc_table("lrrr");
-    printf("a ring of the %d boxes of %s on %s\n\n", given.ring.n_boxes,
-           mc_mesh_text(&given.on, mesh), mc_show_network(&given.between));
+    printf("a ring of the %d boxes of %s on %s\n\n", given.ring.n_boxes, mc_show_mesh(&given.on),
+           mc_show_network(&given.between));
     mc_table_add(&table, "order\tstretch\tlargest load\trate of each");
     for (int i = 0; i <= given.improved; i++) {
         const mc_overlay_t *const laid = &given.of[i].laid;

@@ -22,10 +22,9 @@ int mc_plan_check(const mc_plan_request_t *r, const mc_strategy_t *s)
 
 void mc_plan_print_head(const mc_plan_request_t *r, const char *what)
 {
-    char mesh[MC_MESH_TEXT];
     const char *provenance = NULL;
-    printf("%s of %s on %s, %d ranks", mc_moves[r->collective].name, what,
-           mc_mesh_text(&r->mesh, mesh), r->mesh.size);
+    printf("%s of %s on %s, %d ranks", mc_moves[r->collective].name, what, mc_show_mesh(&r->mesh),
+           r->mesh.size);
     if (mc_moves[r->collective].rooted)
         printf(", root %d", r->root);
     if (r->in_order)
@@ -44,13 +43,10 @@ void mc_plan_print_head(const mc_plan_request_t *r, const char *what)
 
 json_t *mc_plan_json_head(const mc_plan_request_t *r)
 {
-    json_t *const json =
-        json_pack("{s:s, s:s, s:o, s:s, s:o, s:o}", "command", "plan", "collective",
-                  mc_moves[r->collective].name, "mesh", mc_json_mesh(&r->mesh), "links_given",
-                  r->links_text, "links", mc_json_links(&r->mesh, &r->links), "measured",
-                  mc_json_measured(mc_links_measured(&r->links)));
-    if (mc_moves[r->collective].rooted)
-        json_object_set_new(json, "root", json_integer(r->root));
+    json_t *const json = mc_json_call("plan", r->collective, &r->mesh, r->root);
+    json_object_set_new(json, "links_given", json_string(r->links_text));
+    json_object_set_new(json, "links", mc_json_links(&r->mesh, &r->links));
+    json_object_set_new(json, "measured", mc_json_measured(mc_links_measured(&r->links)));
     if (r->in_order)
         json_object_set_new(json, "in_order", json_true());
     if (r->reproducible)

@@ -179,10 +179,9 @@ static void print_cell(const cell_t *c)
 
 static void print_head(const scale_t *s, int32_t links, int32_t size)
 {
-    char text[MC_MESH_TEXT];
     printf("%s, %s:\n\n| |", mc_print_bytes((double)s->bytes[size]).text, s->links[links]);
     for (int32_t m = 0; m < s->n_meshes; m++)
-        printf(" %s | ring | MST | / bound |", mc_mesh_text(&s->mesh[m], text));
+        printf(" %s | ring | MST | / bound |", mc_show_mesh(&s->mesh[m]));
     printf("\n|---|");
     for (int32_t m = 0; m < s->n_meshes; m++)
         printf("---|---|---|---|");

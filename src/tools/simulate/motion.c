@@ -245,7 +245,7 @@ static double height_of(const mc_page_t *g)
 static int draw(mc_page_t *g, const char *about)
 {
     const mc_simulation_t *const q = g->m->q;
-    char style[1024], title[512], mesh[MC_MESH_TEXT];
+    char style[1024], title[512];
     mc_text_t text = mc_text(style, sizeof style);
     mc_text_add(&text,
                 ".p{font-size:10px}.h{fill:#4b1d7f}.o{fill:#4b1d7f;stroke:#5b6470}.f{fill:#c6d3df}"
@@ -257,7 +257,7 @@ static int draw(mc_page_t *g, const char *about)
     mc_svg_begin(g->out, g->w, height_of(g), &mc_svg_light, style);
     text = mc_text(title, sizeof title);
     mc_text_add(&text, "%s of %s on %s", mc_moves[q->strategy->collective].name,
-                mc_print_bytes(q->bytes).text, mc_mesh_text(q->mesh, mesh));
+                mc_print_bytes(q->bytes).text, mc_show_mesh(q->mesh));
     mc_svg_text(g->out, MARGIN, 42, "class=\"t\"", (g->w - 2 * MARGIN) / 2, title);
     g->top = draw_strategy(g, HEAD, g->out);
     mc_svg_text(g->out, MARGIN, g->top + 3, "class=\"s\"", g->w - 2 * MARGIN, about);

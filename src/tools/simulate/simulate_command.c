@@ -272,9 +272,8 @@ static int print_links(const mc_simulated_t *s)
 
 static void print_head(const char *title)
 {
-    char mesh[MC_MESH_TEXT];
-    printf("%s on %s, %d ranks\n\nnetwork: %s\nlinks: %s\n", title,
-           mc_mesh_text(&given.call.mesh, mesh), given.call.mesh.size,
+    printf("%s on %s, %d ranks\n\nnetwork: %s\nlinks: %s\n", title, mc_show_mesh(&given.call.mesh),
+           given.call.mesh.size,
            given.network ? mc_show_network(given.query.network)
                          : "none: boxes are joined without sharing",
            given.text.links);

@@ -96,10 +96,8 @@ static int print_ranks(const mc_topo_t *t)
 
 static int print_text(const mc_topo_t *t)
 {
-    char mesh[MC_MESH_TEXT];
     const int32_t machines = mc_topo_machines(t);
-    printf("%s: %d rank%s", mc_mesh_text(&t->mesh, mesh), t->mesh.size,
-           t->mesh.size == 1 ? "" : "s");
+    printf("%s: %d rank%s", mc_show_mesh(&t->mesh), t->mesh.size, t->mesh.size == 1 ? "" : "s");
     if (machines)
         printf(" on %d machine%s", machines, machines == 1 ? "" : "s");
     printf(", %s\n\nlinks: %s\n", t->origin, t->source);
@@ -185,26 +183,44 @@ static int show_given(void)
     return status ? status : show_links(&t, given.links);
 }
 
-/* One in a file ----------------------------------------------------------------------------------- */
+/* Ranks ------------------------------------------------------------------------------------------- */
 
-static const char *name_of(const char *path)
+static int show_tuned(mc_topo_t *t, const mc_settings_t *settings, const mc_place_t *place)
 {
-    const char *const slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
+    static char path[MC_TUNED_PATH];
+    static mc_cluster_t cluster;
+    char *links = NULL;
+    int status = mc_cluster_find(settings, place, t->mesh.size, &cluster);
+    if (!status && mc_tuned_path(path))
+        return show_links(t, NULL);
+    if (!status)
+        status = mc_tuned_read(path, &cluster, &links);
+    if (!status)
+        status = links ? show_with(t, links, "tuned, from %s", path) : show_links(t, NULL);
+    free(links);
+    return status;
 }
 
-static int show_cores(const mc_place_t *place, const mc_topo_rank_t *ranks, int32_t n)
+/* Ranks bound to cores of a file, where there are no `gpus`, or those that run. */
+static int show_ranks(const mc_settings_t *settings, const mc_place_t *place,
+                      const mc_topo_rank_t *ranks, const mc_topo_gpus_t *gpus, int32_t n)
 {
     mc_arranged_t a;
-    int status = mc_arrange(given.mesh, NULL, place, n, &a);
+    int status = mc_arrange(settings->mesh, settings->order, place, n, &a);
     if (status)
         return status;
     mc_topo_t t = {.mesh = a.mesh,
                    .order = a.order,
                    .machine = a.machine,
                    .rank = ranks,
-                   .origin = given.mesh ? "given" : "found with one for each core"};
-    status = show_links(&t, given.links);
+                   .gpus = gpus,
+                   .origin = settings->mesh ? "given"
+                             : gpus         ? "found"
+                                            : "found with one for each core"};
+    if (gpus && !settings->links)
+        status = show_tuned(&t, settings, place);
+    else
+        status = show_links(&t, settings->links);
     mc_arranged_free(&a);
     return status;
 }
@@ -224,30 +240,14 @@ static int show_file(void)
     for (int32_t i = 0; place && ranks && i < n; i++) {
         place[i] = (mc_place_t){.node = bound[i].node, .package = bound[i].package};
         ranks[i].bound = bound[i];
-        snprintf(ranks[i].host, sizeof ranks[i].host, "%s", name_of(given.file));
+        snprintf(ranks[i].host, sizeof ranks[i].host, "%s", basename(given.file));
     }
-    status = place && ranks ? show_cores(place, ranks, n) : mc_fail_memory("the cores of a file");
+    const mc_settings_t settings = {.mesh = given.mesh, .links = given.links};
+    status = place && ranks ? show_ranks(&settings, place, ranks, NULL, n)
+                            : mc_fail_memory("the cores of a file");
     free(ranks);
     free(place);
     free(bound);
-    return status;
-}
-
-/* One that runs ----------------------------------------------------------------------------------- */
-
-static int show_tuned(mc_topo_t *t, const mc_settings_t *settings, const mc_place_t *place)
-{
-    static char path[MC_TUNED_PATH];
-    static mc_cluster_t cluster;
-    char *links = NULL;
-    int status = mc_cluster_find(settings, place, t->mesh.size, &cluster);
-    if (!status && mc_tuned_path(path))
-        return show_links(t, NULL);
-    if (!status)
-        status = mc_tuned_read(path, &cluster, &links);
-    if (!status)
-        status = links ? show_with(t, links, "tuned, from %s", path) : show_links(t, NULL);
-    free(links);
     return status;
 }
 
@@ -256,23 +256,12 @@ static int show_running(const mc_place_t *place, const mc_topo_rank_t *ranks,
                         const mc_topo_gpus_t *gpus, int32_t size)
 {
     mc_settings_t settings = {0};
-    mc_arranged_t a;
     const meshcoll_params_t params = {
         .size = sizeof params, .mesh = given.mesh, .links = given.links};
     int status = mc_settings_read(&params, &settings);
     if (status)
         return status;
-    status = mc_arrange(settings.mesh, settings.order, place, size, &a);
-    if (!status) {
-        mc_topo_t t = {.mesh = a.mesh,
-                       .order = a.order,
-                       .machine = a.machine,
-                       .rank = ranks,
-                       .gpus = gpus,
-                       .origin = settings.mesh ? "given" : "found"};
-        status = settings.links ? show_links(&t, settings.links) : show_tuned(&t, &settings, place);
-        mc_arranged_free(&a);
-    }
+    status = show_ranks(&settings, place, ranks, gpus, size);
     mc_settings_free(&settings);
     return status;
 }

@@ -22,6 +22,22 @@ typedef struct {
     bool bound;
 } drawing_t;
 
+bool mc_topo_one_machine(const mc_topo_t *t, int32_t first, int32_t n)
+{
+    for (int32_t r = first; t->machine && r < first + n; r++)
+        if (t->machine[r] != t->machine[first])
+            return false;
+    return t->machine;
+}
+
+int32_t mc_topo_machines(const mc_topo_t *t)
+{
+    int32_t n = 0;
+    for (int32_t r = 0; t->machine && r < t->mesh.size; r++)
+        n += t->machine[r] == r;
+    return n;
+}
+
 /* Things ------------------------------------------------------------------------------------------ */
 
 /* `shown` of the level's items, which are fewer on a short line along fold. */
@@ -129,10 +145,10 @@ static void draw_thing(void *context, const mc_frame_t *f)
 static void draw_title(const drawing_t *g)
 {
     const mc_topo_t *const t = g->topo;
-    char buffer[256], mesh[MC_MESH_TEXT];
+    char buffer[256];
     const int32_t machines = mc_topo_machines(t);
     mc_text_t text = mc_text(buffer, sizeof buffer);
-    mc_svg_text(g->out, MARGIN, 44, "class=\"t\"", 0, mc_mesh_text(&t->mesh, mesh));
+    mc_svg_text(g->out, MARGIN, 44, "class=\"t\"", 0, mc_show_mesh(&t->mesh));
     mc_text_add(&text, "%d rank%s", t->mesh.size, t->mesh.size == 1 ? "" : "s");
     if (machines > 1)
         mc_text_add(&text, " on %d machines", machines);

@@ -1,4 +1,4 @@
-/* The arrows of a picture and their labels. */
+/* Where the ranks of a picture lie, and the arrows between them with their labels. */
 #include "tools/common/svg.h"
 #include "tools/trace/trace_svg.h"
 
@@ -7,6 +7,50 @@
 #include <stdlib.h>
 
 enum { TIP = 2, DENSE = 6 };
+
+/* Places ------------------------------------------------------------------------------------------ */
+
+static int32_t row_of(const mc_drawing_t *g, int32_t rank, int32_t *column)
+{
+    const mc_mesh_t *const mesh = g->picture->mesh;
+    if (mesh->ragged) {
+        const int32_t box = mc_boxes_find(mesh->ragged, rank);
+        *column = rank - mesh->ragged->first[box];
+        return box;
+    }
+    const int32_t inner = mesh->dim[mesh->ndims - 1].extent;
+    *column = rank % inner;
+    return rank / inner;
+}
+
+/* Rows that one thing of frame level `level` has. */
+int32_t mc_page_rows_in(const mc_drawing_t *g, int32_t level)
+{
+    int32_t rows = 1;
+    for (int32_t d = level + 1; d < g->levels; d++)
+        rows *= g->picture->mesh->dim[d].extent;
+    return rows;
+}
+
+/* The middle of a row's tiles, below the panel's head. */
+double mc_page_row_y(const mc_drawing_t *g, int32_t row)
+{
+    double y = MC_PAGE_ARC_ROOM + MC_PAGE_TILE / 2.0 +
+               row * (MC_PAGE_ARC_ROOM + MC_PAGE_TILE + MC_PAGE_FRAME_PAD + MC_PAGE_ROW_GAP);
+    for (int32_t level = 0; level < g->levels - 1; level++)
+        y += (row / mc_page_rows_in(g, level)) * (2 * MC_PAGE_NEST + MC_PAGE_NEST_TITLE) +
+             MC_PAGE_NEST + MC_PAGE_NEST_TITLE;
+    return y;
+}
+
+mc_page_place_t mc_page_place_of(const mc_drawing_t *g, int32_t rank, double x, double y)
+{
+    mc_page_place_t s;
+    s.row = row_of(g, rank, &s.column);
+    s.x = x + (g->levels ? MC_PAGE_LEFT : MC_PAGE_FRAME_PAD) + s.column * g->pitch + g->tile_w / 2;
+    s.y = y + MC_PAGE_PANEL + mc_page_row_y(g, s.row);
+    return s;
+}
 
 /* Arrows ------------------------------------------------------------------------------------------ */
 

@@ -169,11 +169,8 @@ static void print_homes(const mc_layout_t *layout)
 
 static void print_head(const request_t *r, const mc_trace_t *trace)
 {
-    char mesh[MC_MESH_TEXT];
-    printf("%s on %s", mc_moves[r->call.collective].name, mc_mesh_text(&r->call.mesh, mesh));
-    if (mc_moves[r->call.collective].rooted)
-        printf(", root %d", r->call.root);
-    printf(": %s\n", mc_show_strategy(&r->call.strategy, &r->call.mesh));
+    printf("%s: %s\n", mc_show_call(r->call.collective, &r->call.mesh, r->call.root),
+           mc_show_strategy(&r->call.strategy, &r->call.mesh));
     printf("rows are ranks, columns chunks; %s; %u time steps\n",
            mc_moves[r->call.collective].reduces ? "a1a0 is chunk a summed over ranks 1 and 0"
                                                 : "a0 is chunk a of rank 0",
@@ -209,12 +206,9 @@ static json_t *json_messages(const mc_trace_t *trace, const mc_trace_state_t *st
 
 static json_t *json_head(const request_t *r)
 {
-    json_t *const json =
-        json_pack("{s:s, s:s, s:o, s:s}", "command", "trace", "collective",
-                  mc_moves[r->call.collective].name, "mesh", mc_json_mesh(&r->call.mesh),
-                  "strategy", mc_show_strategy(&r->call.strategy, &r->call.mesh));
-    if (mc_moves[r->call.collective].rooted)
-        json_object_set_new(json, "root", json_integer(r->call.root));
+    json_t *const json = mc_json_call("trace", r->call.collective, &r->call.mesh, r->call.root);
+    json_object_set_new(json, "strategy",
+                        json_string(mc_show_strategy(&r->call.strategy, &r->call.mesh)));
     return json;
 }
 

@@ -27,6 +27,144 @@ static const char *const color[] = {"#d9731a", "#1f8fa6", "#7f6ce0", "#c2477f",
                                     "#0f9b7a", "#a24fc0", "#7d8c22", "#cf5f6e"};
 static const char frame_stroke[] = "#8b949e";
 
+/* Words, each until the next of these calls ----------------------------------------------------------- */
+
+static char buffer[MC_STRATEGY_TEXT + 128];
+
+static mc_text_t begin(void)
+{
+    return mc_text(buffer, sizeof buffer);
+}
+
+/* Along all dimensions, of one segment: of phases [first, end). */
+static mc_term_t term_of(const mc_picture_t *p, int32_t first, int32_t end)
+{
+    mc_term_t sum = {.alpha = {0, 1}, .beta = {0, 1}, .gamma = {0, 1}};
+    for (int32_t phase = first; phase < end; phase++) {
+        const mc_phase_cost_t cost =
+            mc_strategy_phase_cost(p->strategy, p->mesh, &p->links, p->root, phase);
+        for (int32_t d = 0; d < p->mesh->ndims; d++) {
+            sum.alpha = mc_ratio_add(sum.alpha, cost.once.dim[d].alpha);
+            sum.beta = mc_ratio_add(sum.beta, cost.once.dim[d].beta);
+            sum.gamma = mc_ratio_add(sum.gamma, cost.once.dim[d].gamma);
+        }
+    }
+    return sum;
+}
+
+/* "63 messages in 7 time steps, 7α + 2nβ in all" */
+static const char *subline(const mc_picture_t *p, int32_t messages)
+{
+    const mc_term_t sum = term_of(p, 0, p->strategy->n_phases);
+    mc_text_t out = begin();
+    mc_text_add(&out, "%d messages in %u time steps", messages, p->trace->n_states - 1);
+    if (p->strategy->segments == 1)
+        mc_text_add(&out, ", %s in all", mc_show_term(&sum).text);
+    else
+        mc_text_add(&out, "; n is a segment, one of %u", p->strategy->segments);
+    return buffer;
+}
+
+/* "1. scatter along box" */
+static const char *title(const mc_picture_t *p, int32_t phase)
+{
+    const mc_phase_t *const one = &p->strategy->phase[phase];
+    mc_text_t out = begin();
+    if (mc_strategy_sides(p->strategy) > 1)
+        mc_text_add(&out, "%s", phase < p->strategy->second ? "A" : "B");
+    mc_text_add(&out, "%d. %s along ",
+                phase + 1 - (phase >= p->strategy->second ? p->strategy->second : 0),
+                mc_moves[mc_algorithms[one->algorithm].collective].name);
+    mc_dims_print(p->mesh, one->dims, &out);
+    return buffer;
+}
+
+/* "scatter:mst(box), steps 0–1" */
+static const char *steps(const mc_picture_t *p, int32_t phase, uint32_t first, uint32_t last)
+{
+    mc_text_t out = begin();
+    mc_text_add(&out, "%s", mc_show_phase(p->strategy, p->mesh, phase));
+    if (first > last)
+        mc_text_add(&out, ", no message");
+    else if (first == last)
+        mc_text_add(&out, ", step %u", first);
+    else
+        mc_text_add(&out, ", steps %u–%u", first, last);
+    return buffer;
+}
+
+static const char *terms(const mc_picture_t *p, int32_t phase)
+{
+    const mc_term_t term = term_of(p, phase, phase + 1);
+    mc_text_t out = begin();
+    mc_text_add(&out, "%s", mc_show_term(&term).text);
+    return buffer;
+}
+
+/* "3/4 n bytes", "n bytes" */
+static void add_part(mc_text_t *out, mc_ratio_t part, const char *what)
+{
+    if (part.num == part.den)
+        mc_text_add(out, ", n bytes%s", what);
+    else if (part.num != 0)
+        mc_text_add(out, ", %s n bytes%s", mc_show_ratio(part).text, what);
+}
+
+/* The terms of a phase in words. */
+static const char *cost_words(const mc_picture_t *p, int32_t phase)
+{
+    const mc_term_t term = term_of(p, phase, phase + 1);
+    mc_text_t out = begin();
+    mc_text_add(&out, "%s message%s in a row", mc_show_ratio(term.alpha).text,
+                term.alpha.num == term.alpha.den ? "" : "s");
+    const bool all = mc_ratio_equal(term.beta, term.gamma);
+    add_part(&out, term.beta, all ? " reduced" : "");
+    if (!all)
+        add_part(&out, term.gamma, " reduced");
+    return buffer;
+}
+
+/* Layout ------------------------------------------------------------------------------------------- */
+
+enum { LEAST_PITCH = 44, MOST_PITCH = 90 };
+
+static bool has_messages(const mc_drawing_t *g, int32_t phase)
+{
+    for (int32_t i = 0; i < g->n_arrows; i++)
+        if (g->arrow[i].phase == phase)
+            return true;
+    return false;
+}
+
+static void count_rows(mc_drawing_t *g)
+{
+    for (int32_t rank = 0; rank < g->picture->mesh->size; rank++) {
+        const mc_page_place_t at = mc_page_place_of(g, rank, 0, 0);
+        g->rows = at.row >= g->rows ? at.row + 1 : g->rows;
+        g->columns = at.column >= g->columns ? at.column + 1 : g->columns;
+    }
+}
+
+static void lay_out(mc_drawing_t *g)
+{
+    const int32_t left = g->levels ? MC_PAGE_LEFT : MC_PAGE_FRAME_PAD;
+    const double all = MC_PAGE_WIDTH - 2 * MC_PAGE_MARGIN;
+    for (int32_t phase = 0; phase < g->picture->strategy->n_phases; phase++)
+        g->n_panels += has_messages(g, phase);
+    const double least = left + g->columns * LEAST_PITCH;
+    int32_t n = (int32_t)((all + MC_PAGE_PANEL_GAP) / (least + MC_PAGE_PANEL_GAP));
+    n = n < 1 ? 1 : n > 3 ? 3 : n;
+    n = n < g->n_panels ? n : g->n_panels;
+    g->panels_in_row = n < 1 ? 1 : n;
+    g->panel_w = (all - (g->panels_in_row - 1) * MC_PAGE_PANEL_GAP) / g->panels_in_row;
+    g->pitch = (g->panel_w - left - MC_PAGE_FRAME_PAD) / g->columns;
+    g->pitch = g->pitch > MOST_PITCH ? MOST_PITCH : g->pitch;
+    g->tile_w = 0.56 * g->pitch;
+    g->frame_w = left + g->columns * g->pitch + MC_PAGE_FRAME_PAD;
+    g->panel_h = MC_PAGE_PANEL + mc_page_row_y(g, g->rows - 1) + MC_PAGE_TILE / 2.0 +
+                 MC_PAGE_FRAME_PAD + (g->levels > 1 ? (g->levels - 1) * MC_PAGE_NEST : 0) + 18;
+}
+
 /* Ranks ------------------------------------------------------------------------------------------- */
 
 /* What share of the contributions a cell has, "a1a0": 1 where it is the whole, or nothing is summed. */
@@ -170,13 +308,11 @@ static void draw_panel(const mc_drawing_t *g, int32_t phase, int32_t at)
             last = g->arrow[i].step > last ? g->arrow[i].step : last;
         }
     snprintf(attributes, sizeof attributes, "class=\"h f%d\"", phase);
-    mc_svg_text(g->out, x, y + 14, attributes, 0, mc_trace_title(g->picture, phase));
+    mc_svg_text(g->out, x, y + 14, attributes, 0, title(g->picture, phase));
     mc_svg_text(g->out, x, y + 32, "class=\"s\"", 1.15 * g->panel_w,
-                mc_trace_steps(g->picture, phase, first, last));
-    mc_svg_text(g->out, x, y + 53, "class=\"l\"", 1.15 * g->panel_w,
-                mc_trace_terms(g->picture, phase));
-    mc_svg_text(g->out, x, y + 70, "class=\"s\"", 1.15 * g->panel_w,
-                mc_trace_cost(g->picture, phase));
+                steps(g->picture, phase, first, last));
+    mc_svg_text(g->out, x, y + 53, "class=\"l\"", 1.15 * g->panel_w, terms(g->picture, phase));
+    mc_svg_text(g->out, x, y + 70, "class=\"s\"", 1.15 * g->panel_w, cost_words(g->picture, phase));
     draw_frames(g, x, y);
     draw_columns(g, x, y);
     draw_ranks(g, phase, x, y);
@@ -222,13 +358,14 @@ static void draw(const mc_drawing_t *g)
     put_style(g, style, sizeof style);
     mc_svg_begin(g->out, MC_PAGE_WIDTH, height, &look, style);
     put_heads(g);
-    mc_svg_text(g->out, MC_PAGE_MARGIN, 36, "class=\"t\"", 0, mc_trace_headline(g->picture));
+    mc_svg_text(g->out, MC_PAGE_MARGIN, 36, "class=\"t\"", 0,
+                mc_show_call(g->picture->strategy->collective, g->picture->mesh, g->picture->root));
     mc_svg_text(g->out, MC_PAGE_MARGIN, 60, "class=\"s\"", 1.1 * MC_PAGE_WIDTH,
                 mc_show_strategy(g->picture->strategy, g->picture->mesh));
     mc_svg_text(g->out, MC_PAGE_MARGIN, 79, "class=\"s\"", 1.1 * MC_PAGE_WIDTH,
-                mc_trace_subline(g->picture, g->n_arrows));
+                subline(g->picture, g->n_arrows));
     for (int32_t i = 0, at = 0; i < g->picture->strategy->n_phases; i++)
-        if (mc_page_has_messages(g, i))
+        if (has_messages(g, i))
             draw_panel(g, i, at++);
     mc_svg_text(
         g->out, MC_PAGE_MARGIN, height - 14, "class=\"s\"", 1.1 * MC_PAGE_WIDTH,
@@ -285,10 +422,10 @@ int mc_trace_draw(const mc_picture_t *picture, const char *path)
     mc_drawing_t g = {.picture = picture,
                       .levels = picture->mesh->ragged ? 1 : picture->mesh->ndims - 1};
     mc_output_t out;
-    mc_page_count(&g);
+    count_rows(&g);
     int status = find_arrows(&g);
     if (!status)
-        mc_page_lay_out(&g);
+        lay_out(&g);
     if (!status)
         status = check_room(&g);
     if (!status)

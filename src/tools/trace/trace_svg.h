@@ -42,28 +42,13 @@ typedef struct {
     int32_t row, column;
 } mc_page_place_t;
 
-/* trace_layout.c: rows and columns; then, with the arrows known, sizes. */
-void mc_page_count(mc_drawing_t *drawing);
-void mc_page_lay_out(mc_drawing_t *drawing);
-bool mc_page_has_messages(const mc_drawing_t *drawing, int32_t phase);
-/* Rows that a frame of this level has, and the middle of a row's tiles below the panel's head. */
+/* trace_arrows.c: rows that a frame of this level has, and the middle of a row's tiles below the panel's head. */
 int32_t mc_page_rows_in(const mc_drawing_t *drawing, int32_t level);
 double mc_page_row_y(const mc_drawing_t *drawing, int32_t row);
 /* Of a panel at (x, y). */
 mc_page_place_t mc_page_place_of(const mc_drawing_t *drawing, int32_t rank, double x, double y);
 
-/* trace_arrows.c: the messages of a phase in a group of class a, a path each, and then their labels. */
+/* The messages of a phase in a group of class a, a path each, and then their labels. */
 void mc_draw_messages(const mc_drawing_t *drawing, int32_t phase, double x, double y);
-
-/* trace_words.c: the words of a picture, each until the next of these calls: "bcast on box=4,gpu=4, root 0"; "63 messages
- * in 7 time steps, 7α + 2nβ in all". */
-const char *mc_trace_headline(const mc_picture_t *picture);
-const char *mc_trace_subline(const mc_picture_t *picture, int32_t messages);
-/* Of a phase: "1. scatter along box"; "scatter:mst(box), steps 0–1"; "2α + 3/4 nβ"; and that cost in words. */
-const char *mc_trace_title(const mc_picture_t *picture, int32_t phase);
-const char *mc_trace_steps(const mc_picture_t *picture, int32_t phase, uint32_t first,
-                           uint32_t last);
-const char *mc_trace_terms(const mc_picture_t *picture, int32_t phase);
-const char *mc_trace_cost(const mc_picture_t *picture, int32_t phase);
 
 #endif

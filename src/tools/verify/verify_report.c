@@ -84,11 +84,10 @@ static const char *repeat_command(const mc_verify_item_t *item, const mc_strateg
                                   int32_t root)
 {
     static char buffer[REPEAT_TEXT];
-    char mesh[MC_MESH_TEXT];
     mc_text_t text = mc_text(buffer, REPEAT_TEXT);
     const mc_mesh_t *const m = &item->mesh->mesh;
     mc_text_add(&text, "meshcoll verify %s --mesh %s --strategy \"%s\"",
-                mc_moves[item->collective].name, mc_mesh_text(m, mesh), mc_show_strategy(s, m));
+                mc_moves[item->collective].name, mc_show_mesh(m), mc_show_strategy(s, m));
     if (mc_moves[item->collective].rooted)
         mc_text_add(&text, " --root %d", root);
     return buffer;
