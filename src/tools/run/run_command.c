@@ -1,3 +1,4 @@
+#include "base/system/descriptor.h"
 #include "tools/run/run.h"
 
 #include <signal.h>
@@ -37,8 +38,7 @@ static int start_all(const mc_run_t *r)
         free(child[i].stream);
     free(child);
     for (int i = 0; i < MC_RUN_PORTS; i++)
-        if (reserved[i] >= 0)
-            close(reserved[i]);
+        mc_descriptor_close(&reserved[i]);
     close(signals);
     return status;
 }

@@ -1,6 +1,7 @@
 /* One rank: its environment, its output, its process. */
 #include "tools/run/run.h"
 
+#include "base/system/descriptor.h"
 #include "job/environment/launcher.h"
 
 #include <errno.h>
@@ -115,18 +116,12 @@ static bool open_pipes(const mc_run_t *r, pipes_t *p)
            (!r->tag_output || (!pipe2(p->out, O_CLOEXEC) && !pipe2(p->error, O_CLOEXEC)));
 }
 
-static void close_end(int fd)
-{
-    if (fd >= 0)
-        close(fd);
-}
-
-static void close_pipes(const pipes_t *p)
+static void close_pipes(pipes_t *p)
 {
     for (int i = 0; i < 2; i++) {
-        close_end(p->out[i]);
-        close_end(p->error[i]);
-        close_end(p->exec[i]);
+        mc_descriptor_close(&p->out[i]);
+        mc_descriptor_close(&p->error[i]);
+        mc_descriptor_close(&p->exec[i]);
     }
 }
 
@@ -193,9 +188,9 @@ int mc_run_start(const mc_run_t *run, int32_t rank, mc_child_t *child)
         return status;
     }
     setpgid(pid, pid); /* both sides: whichever runs first */
-    close_end(p.out[1]);
-    close_end(p.error[1]);
-    close(p.exec[1]);
+    mc_descriptor_close(&p.out[1]);
+    mc_descriptor_close(&p.error[1]);
+    mc_descriptor_close(&p.exec[1]);
     const bool failed = read(p.exec[0], &error, sizeof error) == (ssize_t)sizeof error;
     close(p.exec[0]);
     child->pid = pid;
@@ -203,7 +198,7 @@ int mc_run_start(const mc_run_t *run, int32_t rank, mc_child_t *child)
     if (!status)
         return MESHCOLL_OK;
     kill(-pid, SIGKILL);
-    close_end(p.out[0]);
-    close_end(p.error[0]);
+    mc_descriptor_close(&p.out[0]);
+    mc_descriptor_close(&p.error[0]);
     return status;
 }

@@ -71,17 +71,12 @@ static int ask(int pid, int mesh, bool *answered)
 
 static int parent_of(const char *pid)
 {
-    char path[64], line[512] = "";
-    int parent = -1;
+    char path[64], line[512];
+    int parent;
     snprintf(path, sizeof path, "/proc/%.20s/stat", pid);
-    FILE *const f = fopen(path, "r");
-    if (!f)
-        return -1;
-    const char *const name_ends = fgets(line, sizeof line, f) ? strrchr(line, ')') : NULL;
-    if (name_ends && sscanf(name_ends, ") %*c %d", &parent) != 1)
-        parent = -1;
-    fclose(f);
-    return parent;
+    mc_file_read_start(path, line, sizeof line);
+    const char *const name_ends = strrchr(line, ')');
+    return name_ends && sscanf(name_ends, ") %*c %d", &parent) == 1 ? parent : -1;
 }
 
 /* Asks all meshes of the process or, where it has none, of those below it, until one has answered. */

@@ -9,7 +9,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-enum { LABEL_GAP = 2, CELL_GAP = 1, BLOCK_GAP = 3, MOST_CELLS = 4096, PIPE_WIDTH = 120 };
+enum { LABEL_GAP = 2, CELL_GAP = 1, COLUMN_GAP = 3, MOST_CELLS = 4096, PIPE_WIDTH = 120 };
 
 typedef struct {
     mc_request_t call;
@@ -28,40 +28,36 @@ static int terminal_width(void)
     return width > 0 ? width : PIPE_WIDTH;
 }
 
-/* One state as a block of columns, each as wide as its widest cell. */
+/* A state as a column of the page: its title, then a row for each rank, whose cells lie below each other. */
 typedef struct {
-    char title[32];
-    int *column; /* widths */
+    char **row;
     int width;
-} block_t;
+} column_t;
 
-static int block_create(const mc_trace_t *trace, uint32_t state, mc_arena_t *arena, block_t *block)
+static column_t column_of(const mc_trace_t *trace, uint32_t state, mc_arena_t *arena)
 {
-    block_t b = {.column = mc_arena_take(arena, trace->n_chunks, sizeof *b.column)};
-    if (!b.column)
-        return mc_fail_memory("a trace");
-    if (state == 0)
-        snprintf(b.title, sizeof b.title, "start");
-    else
-        snprintf(b.title, sizeof b.title, "step %u", state - 1);
-    for (uint32_t c = 0; c < trace->n_chunks; c++) {
-        for (int32_t r = 0; r < trace->n_ranks; r++) {
-            const int n = (int)strlen(trace->state[state].cell[(size_t)r * trace->n_chunks + c]);
-            b.column[c] = n > b.column[c] ? n : b.column[c];
-        }
-        b.width += b.column[c] + (c > 0 ? CELL_GAP : 0);
+    char *const *const cell = trace->state[state].cell;
+    const uint32_t n = trace->n_chunks;
+    size_t room = 32;
+    column_t column = {.row = mc_arena_take(arena, (size_t)trace->n_ranks + 1, sizeof(char *))};
+    int *const width = mc_arena_take(arena, n, sizeof *width);
+    for (size_t i = 0; i < (size_t)trace->n_ranks * n && !arena->failed; i++) {
+        const int its = (int)strlen(cell[i]);
+        width[i % n] = its > width[i % n] ? its : width[i % n];
     }
-    const int title = (int)strlen(b.title);
-    b.width = title > b.width ? title : b.width;
-    *block = b;
-    return MESHCOLL_OK;
-}
-
-/* Prints `text` and remembers the spaces due before the next one. */
-static void put(int *due, const char *text, int width)
-{
-    printf("%*s%s", *due, "", text);
-    *due = width - (int)strlen(text);
+    for (uint32_t c = 0; c < n && !arena->failed; c++)
+        room += (size_t)width[c] + 1;
+    for (int32_t r = 0; r <= trace->n_ranks && !arena->failed; r++) {
+        column.row[r] = mc_arena_take(arena, room, 1);
+        mc_text_t text = mc_text(column.row[r], column.row[r] ? room : 0);
+        if (r == 0)
+            mc_text_add(&text, state ? "step %u" : "start", state - 1);
+        for (uint32_t c = 0; c < n && r > 0; c++)
+            mc_text_add(&text, "%-*s", c + 1 < n ? width[c] + CELL_GAP : 0,
+                        cell[(size_t)(r - 1) * n + c]);
+        column.width = (int)text.length > column.width ? (int)text.length : column.width;
+    }
+    return column;
 }
 
 static int label_width(const mc_trace_t *trace)
@@ -69,49 +65,34 @@ static int label_width(const mc_trace_t *trace)
     return snprintf(NULL, 0, "rank %d", trace->n_ranks - 1) + LABEL_GAP;
 }
 
-static void print_blocks(const mc_trace_t *trace, const block_t *block, uint32_t first,
-                         uint32_t end)
+static void print_columns(const mc_trace_t *trace, const column_t *column, uint32_t n)
 {
-    char label[32];
-    int due = label_width(trace);
-    for (uint32_t s = first; s < end; s++) {
-        put(&due, block[s].title, block[s].width);
-        due += BLOCK_GAP;
-    }
+    char label[32] = "";
     putchar('\n');
-    for (int32_t r = 0; r < trace->n_ranks; r++) {
-        due = 0;
-        snprintf(label, sizeof label, "rank %d", r);
-        put(&due, label, label_width(trace));
-        for (uint32_t s = first; s < end; s++) {
-            int left = block[s].width;
-            for (uint32_t c = 0; c < trace->n_chunks; c++) {
-                const int width = block[s].column[c] + (c + 1 < trace->n_chunks ? CELL_GAP : 0);
-                put(&due, trace->state[s].cell[(size_t)r * trace->n_chunks + c], width);
-                left -= width;
-            }
-            due += left + BLOCK_GAP;
-        }
+    for (int32_t r = 0; r <= trace->n_ranks; r++) {
+        if (r > 0)
+            snprintf(label, sizeof label, "rank %d", r - 1);
+        printf("%-*s", label_width(trace), label);
+        for (uint32_t s = 0; s < n; s++)
+            printf("%-*s", s + 1 < n ? column[s].width + COLUMN_GAP : 0, column[s].row[r]);
         putchar('\n');
     }
 }
 
-/* Prints as many states per line of blocks as fit. */
+/* As many states beside each other as fit. */
 static int print_states(const mc_trace_t *trace, int width)
 {
     mc_arena_t arena = {0};
-    block_t *const block = mc_arena_take(&arena, trace->n_states, sizeof *block);
-    int status = block ? MESHCOLL_OK : mc_fail_memory("a trace");
-    for (uint32_t s = 0; s < trace->n_states && !status; s++)
-        status = block_create(trace, s, &arena, &block[s]);
-    for (uint32_t first = 0; first < trace->n_states && !status;) {
-        int used = label_width(trace) + block[first].width;
-        uint32_t end = first + 1;
-        while (end < trace->n_states && used + BLOCK_GAP + block[end].width <= width)
-            used += BLOCK_GAP + block[end++].width;
-        putchar('\n');
-        print_blocks(trace, block, first, end);
-        first = end;
+    const uint32_t n = trace->n_states;
+    column_t *const column = mc_arena_take(&arena, n, sizeof *column);
+    for (uint32_t s = 0; s < n && !arena.failed; s++)
+        column[s] = column_of(trace, s, &arena);
+    const int status = arena.failed ? mc_fail_memory("a trace") : MESHCOLL_OK;
+    for (uint32_t first = 0, end; first < n && !status; first = end) {
+        int used = label_width(trace) + column[first].width;
+        for (end = first + 1; end < n && used + COLUMN_GAP + column[end].width <= width; end++)
+            used += COLUMN_GAP + column[end].width;
+        print_columns(trace, &column[first], end - first);
     }
     mc_arena_free(&arena);
     return status;
