@@ -9,14 +9,16 @@ import forced
 HERE = os.path.dirname(os.path.realpath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 LAB = os.path.join(ROOT, "bench", "lab", "lab")
-OURS, OURS_FIRST, OURS_TUNED, OURS_PERSISTENT = MINE = ("meshcoll", "meshcoll-first", "meshcoll-tuned",
-                                                         "meshcoll-persistent")
+OURS, OURS_FIRST, OURS_TUNED, OURS_TUNED_FIRST, OURS_PERSISTENT = MINE = (
+    "meshcoll", "meshcoll-first", "meshcoll-tuned", "meshcoll-tuned-first", "meshcoll-persistent")
 PROGRAM = "meshcoll-peer"       # of the build; the peers' are made by peers.sh
 # groups: blocking calls with one setting for all collectives and sizes; an algorithm named for each collective;
 # persistent requests
 DEFAULT, FORCED, PERSISTENT = "default", "forced", "persistent"
-LEARNED = ["-w", "200:1"]       # calls before those that are timed: what meshcoll learns from its calls it knows then
-FIRST = ["-n", "10"]            # the first calls of a job that knows nothing of the cluster
+# Calls before those that are timed, and their most seconds: what meshcoll learns from its calls it knows then. Of peers as many
+# small ones, as cores that have often been idle wake up more slowly.
+LEARNED, WARM = ["-w", "200:1"], ["-w", "200:0.3"]
+FIRST = ["-n", "10"]            # the first calls of a job that finds nothing kept of earlier ones
 SOURCES = [*(os.path.join(HERE, name) for name in ("peer.c", "library.h", "library_mpi.c")),
            *(os.path.join(ROOT, "bench", "common", name) for name in ("gate.c", "gate.h", "use.h"))]
 
@@ -24,7 +26,7 @@ SOURCES = [*(os.path.join(HERE, name) for name in ("peer.c", "library.h", "libra
 class Contender:
     """In the lab `lab` are options of `lab run`; in one box `local` is the whole launcher."""
 
-    def __init__(self, name, family, what, lab, local, env=None, group=DEFAULT, only=None, options=()):
+    def __init__(self, name, family, what, lab, local, env=None, group=DEFAULT, only=None, options=WARM):
         self.name, self.family, self.what, self.group = name, family, what, group
         self.lab, self.local, self.env = lab, local, env or {}
         self.only = only        # the collectives that it is for; None: all
@@ -80,18 +82,19 @@ def system_mpirun():
 
 
 def mine(cluster, tune_file):
-    """By name: meshcoll on its own transports; MPI only starts it and opens the gate. As a user gets it, who has not tuned it: after
-    200 calls, and in the first 10 of a new cluster; tuned; and by persistent requests, tuned."""
+    """By name: meshcoll on its own transports; MPI only starts it and opens the gate. As a user gets it, who has not tuned it,
+    and tuned: after 200 calls, and in the first 10; and by persistent requests, tuned."""
     lab, local = openmpi(cluster, system_mpirun(), "openmpi", {})
     folder = os.path.dirname(tune_file)
     tuned = {"MESHCOLL_TUNE_FILE": tune_file, "XDG_CACHE_HOME": os.path.join(folder, "cache-tuned")}
     found = {"XDG_CONFIG_HOME": os.path.join(folder, "untuned"), "XDG_CACHE_HOME": os.path.join(folder, "cache")}
 
-    def one(name, what, env, group=DEFAULT, options=()):
+    def one(name, what, env, group=DEFAULT, options=LEARNED):
         return Contender(name, "meshcoll", what, lab, local, env, group, None, options)
-    all_of = [one(OURS, "blocking calls, not tuned, after 200 calls", found, options=LEARNED),
+    all_of = [one(OURS, "blocking calls, not tuned, after 200 calls", found),
               one(OURS_FIRST, "blocking calls, not tuned, the first 10", dict(found), options=FIRST),
-              one(OURS_TUNED, "blocking calls, tuned, after 200 calls", tuned, options=LEARNED),
+              one(OURS_TUNED, "blocking calls, tuned, after 200 calls", tuned),
+              one(OURS_TUNED_FIRST, "blocking calls, tuned, the first 10", dict(tuned), options=FIRST),
               one(OURS_PERSISTENT, "persistent requests, tuned", tuned, PERSISTENT)]
     return {contender.name: contender for contender in all_of}
 

@@ -6,7 +6,7 @@ import tempfile
 import time
 
 import programs
-from contenders import DEFAULT, MINE, OURS_FIRST, OURS_PERSISTENT, PROGRAM, ROOT, environment, mine
+from contenders import DEFAULT, FIRST, MINE, OURS_PERSISTENT, PROGRAM, ROOT, environment, mine
 from grid import BARRIER, UsageError
 from store import now
 
@@ -205,7 +205,7 @@ def launch(session, cluster, program, contender, turn, taker):
         words += ["--mesh", session.store.data["tunes"][cluster.key]["mesh"]]
     cells = [f"{c}:{size}" for c, size in taker.batch]
     with tempfile.TemporaryDirectory() as folder:
-        if contender.name == OURS_FIRST:        # nothing that an earlier job has found
+        if contender.options is FIRST:          # nothing that an earlier job has found
             contender.env["XDG_CACHE_HOME"] = folder
         return session.start(contender, cluster, [*words, "--gate", gate_in(folder), *cells], patience, taker.take)
 

@@ -57,7 +57,7 @@ VIEWS = (("Blocking calls over the best peer at default settings", stats.Cell.ov
          ("Persistent requests over the best peer at default settings, in blocking or persistent calls",
           stats.Cell.over_persistent),
          ("Blocking calls not tuned over tuned, both after 200 calls", stats.Cell.over_tuned),
-         ("The first 10 calls, not tuned, over tuned after 200 calls", stats.Cell.first_over_tuned))
+         ("The first 10 calls, not tuned, over the first 10 tuned", stats.Cell.first_over_tuned))
 
 
 def readme_part(measured):

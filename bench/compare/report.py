@@ -22,7 +22,8 @@ out of place but for bcast, which has one buffer everywhere; sizes are of the wh
 send buffer), rounded so that blocks are equal. All programs' buffers are in {pages} pages.
 
 meshcoll runs as a user gets it: not tuned, links found at creation, its files of earlier turns kept. Up to 200 calls (or
-what begins within 1 s) come before those that are timed; *first* are the first 10 calls of a job that finds no files.
+what begins within 1 s; of peers 0.3 s) come before those that are timed; *first* are the first 10 calls of a job that
+finds no files.
 *Tuned*: `meshcoll tune` ran for {tune_seconds} s on each mesh; persistent requests are tuned.
 
 *At default settings*: a peer with one setting for all collectives and sizes. *Forced*: an algorithm named for each

@@ -4,7 +4,8 @@ import math
 import statistics
 
 import grid
-from contenders import DEFAULT, FORCED, MINE, OURS, OURS_FIRST, OURS_PERSISTENT, OURS_TUNED, PERSISTENT
+from contenders import (DEFAULT, FORCED, MINE, OURS, OURS_FIRST, OURS_PERSISTENT, OURS_TUNED, OURS_TUNED_FIRST,
+                        PERSISTENT)
 from text import exact_text, percent_text
 
 BURST = 64 << 10        # the lab's shaper lets messages up to about this pass above the rate
@@ -74,13 +75,13 @@ class Cell:
     def over_forced(self):
         return self.over(self.ours, DEFAULT, FORCED)
 
-    def over_tuned(self, name=OURS):
+    def over_tuned(self, names=(OURS, OURS_TUNED)):
         """Not tuned over tuned, both in blocking calls."""
-        times = [self.times[one].median if one in self.times else None for one in (name, OURS_TUNED)]
+        times = [self.times[one].median if one in self.times else None for one in names]
         return times[0] / times[1] if all(times) else None
 
     def first_over_tuned(self):
-        return self.over_tuned(OURS_FIRST)
+        return self.over_tuned((OURS_FIRST, OURS_TUNED_FIRST))
 
     def over_persistent(self):
         return self.over(self.persistent, DEFAULT, PERSISTENT)

@@ -55,12 +55,12 @@ grid=(--meshes none --one-box 2 --collectives reduce_scatter,barrier --sizes 64,
     --cell-seconds 0.1 --regret --top 2 --tune-seconds 1 --prune 0)
 compares 0 "${grid[@]}"
 results
-# the screening and two turns: meshcoll's four and Open MPI over vader and UCX, two sizes and the barrier;
+# the screening and two turns: meshcoll's five and Open MPI over vader and UCX, two sizes and the barrier;
 # three rows of the grid with both collectives, two with the barrier alone
-gives 'len(j["cells"])' 87
+gives 'len(j["cells"])' 96
 gives '{c["bytes"] for c in j["cells"] if c["collective"] == "barrier"}' '{0}'
 gives 'sorted({c["contender"] for c in j["cells"] if c["group"] != "forced"})' \
-    "['meshcoll', 'meshcoll-first', 'meshcoll-persistent', 'meshcoll-tuned', 'ompi4-ucx', 'ompi4-vader']"
+    "['meshcoll', 'meshcoll-first', 'meshcoll-persistent', 'meshcoll-tuned', 'meshcoll-tuned-first', 'ompi4-ucx', 'ompi4-vader']"
 gives 'sorted({c["contender"] for c in j["cells"] if c["group"] == "forced"})' \
     "['ompi4-vader!low', 'ompi4-vader!pipe16', 'ompi4-vader!pipe64', 'ompi4-vader!sm', 'ompi4-vader!tree']"
 gives 'any("failed" in c or c["wrong"] or not 0 < c["min_s"] <= c["median_s"] for c in j["cells"])' False
@@ -102,7 +102,7 @@ in_report 'made up by the test'
 before=$(grep -c '"date"' "$scratch/out/results.json")
 compares 0 --resume
 results
-gives 'len(j["cells"]), len(j["regrets"]), sum("failed" in c for c in j["cells"])' '(87, 3, 0)'
+gives 'len(j["cells"]), len(j["regrets"]), sum("failed" in c for c in j["cells"])' '(96, 3, 0)'
 [ "$(grep -c '"date"' "$scratch/out/results.json")" -gt "$before" ] || fail "nothing was measured again"
 compares 0 --report-only
 
@@ -132,7 +132,7 @@ touch -d '2001-01-01' "$scratch/peers/peer-ompi4"
 compares 0 "${grid[@]}" --collectives bcast,alltoall --sizes 64 --turns 1 -o "$scratch/older"
 out=$(cat "$scratch/older/results.json")
 gives '{c["collective"]: " ".join(sorted(d["contender"] for d in j["cells"] if d["turn"] == 1 and d["collective"] == c["collective"] and "failed" not in d)) for c in j["cells"]}' \
-    "{'bcast': 'meshcoll meshcoll-first meshcoll-persistent meshcoll-tuned', 'alltoall': 'meshcoll meshcoll-first meshcoll-persistent meshcoll-tuned'}"
+    "{'bcast': 'meshcoll meshcoll-first meshcoll-persistent meshcoll-tuned meshcoll-tuned-first', 'alltoall': 'meshcoll meshcoll-first meshcoll-persistent meshcoll-tuned meshcoll-tuned-first'}"
 gives '"is older than" in j["missing"]["ompi4"]' True
 
 # Out of time: every cell that was asked for says so.
