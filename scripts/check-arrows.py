@@ -55,7 +55,8 @@ MAY["job/bootstrap"] = ["base", "job/network", "job/handshake", "job/environment
 MAY["job/monitor"] = ["base", "job/network", "job/handshake"]
 for room in RUNTIME[RUNTIME.index("runtime/handle"):]:
     MAY[room].append("job/monitor")
-MAY["runtime/jobs"] += ["job/network"]
+for room in ("runtime/jobs", "runtime/diagnose/status"):
+    MAY[room].append("job/network")
 MAY["runtime/create"] += ["job/network", "job/environment", "job/bootstrap"]
 MAY["runtime/element"] = ["base"]
 MAY["runtime/bind"] = CORE + ["transport", "runtime/element"]

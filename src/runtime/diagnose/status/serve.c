@@ -3,6 +3,7 @@
 #include "base/system/descriptor.h"
 #include "base/system/process.h"
 #include "job/monitor/monitor.h"
+#include "job/network/wire.h"
 #include "runtime/diagnose/status/name.h"
 #include "runtime/diagnose/waits/requests.h"
 
@@ -10,11 +11,10 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/time.h>
 #include <unistd.h>
 
-/* One client at a time is told; a few more may wait. A client that does not read is dropped. RETRY_MS: after a failed
- * accept, as of a process that has no descriptors left. */
+/* One client at a time is told; a few more may wait. A client that does not read its text in time is dropped. RETRY_MS:
+ * after a failed accept, as of a process that has no descriptors left. */
 enum { WAITING = 8, SEND_SECONDS = 2, RETRY_MS = 100 };
 /* Ranks that are asked at once, and for how long each. */
 enum { ASKERS = 16, ASK_SECONDS = 2 };
@@ -75,6 +75,11 @@ static void gather_all(const server_t *s, mc_status_rank_t *rank)
 
 /* Clients ---------------------------------------------------------------------------------------- */
 
+static int let_in(const server_t *s)
+{
+    return mc_descriptor(accept4(s->listener, NULL, NULL, SOCK_CLOEXEC));
+}
+
 static bool is_allowed(int fd)
 {
     struct ucred peer;
@@ -83,30 +88,36 @@ static bool is_allowed(int fd)
            (peer.uid == geteuid() || peer.uid == 0);
 }
 
-static void send_all(int fd, const char *text, size_t bytes)
-{
-    const struct timeval patience = {.tv_sec = SEND_SECONDS};
-    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
-    for (ssize_t n; bytes > 0 && (n = send(fd, text, bytes, MSG_NOSIGNAL)) > 0; bytes -= (size_t)n)
-        text += n;
-}
-
-static void tell(const server_t *s, int fd)
+/* NULL: no memory. */
+static char *write_text(const server_t *s, size_t *bytes)
 {
     const int32_t n = s->job->mesh.size;
     mc_status_rank_t *const rank = calloc((size_t)n, sizeof *rank);
     char *text = NULL;
-    size_t bytes = 0;
-    FILE *const out = rank ? open_memstream(&text, &bytes) : NULL;
+    FILE *const out = rank ? open_memstream(&text, bytes) : NULL;
     if (out) {
         const mc_status_t status = {.n = n, .rank = rank};
         gather_all(s, rank);
         (void)mc_status_print(&status, out);
         fclose(out);
-        send_all(fd, text, bytes);
+    }
+    free(rank);
+    return text;
+}
+
+/* Ranks that do not answer take long: clients that came meanwhile are told the same. */
+static void tell(const server_t *s, int fd)
+{
+    struct pollfd more = {.fd = s->listener, .events = POLLIN};
+    size_t bytes = 0;
+    char *const text = is_allowed(fd) ? write_text(s, &bytes) : NULL;
+    for (int i = 0; fd >= 0; i++) {
+        if (text && is_allowed(fd))
+            (void)mc_wire_send(fd, text, bytes, mc_now() + SEND_SECONDS);
+        close(fd);
+        fd = text && i < WAITING && poll(&more, 1, 0) > 0 ? let_in(s) : -1;
     }
     free(text);
-    free(rank);
 }
 
 /* In a thread of its own: the monitor's must not wait for other ranks. */
@@ -114,14 +125,11 @@ static void *serve(void *context)
 {
     const server_t *const s = context;
     while (!atomic_load(&s->stop)) {
-        const int fd = mc_descriptor(accept4(s->listener, NULL, NULL, SOCK_CLOEXEC));
-        if (fd < 0) {
-            (void)poll(NULL, 0, RETRY_MS);
-            continue;
-        }
-        if (is_allowed(fd))
+        const int fd = let_in(s);
+        if (fd >= 0)
             tell(s, fd);
-        close(fd);
+        else if (!atomic_load(&s->stop))
+            (void)poll(NULL, 0, RETRY_MS);
     }
     return NULL;
 }
