@@ -126,6 +126,8 @@ void mc_far_give(mc_far_t *far, int rank, mc_device_program_t *program,
         mc_route_launch_t *launch;
         if (!route)
             continue;
+        need(route->n_posted == 0 || !mc_route_is_quiet(route) || route->spare || route->spent,
+             "what an earlier launch had");
         need(mc_route_launch(route, program, lane, call, call->digest, &launch) == MESHCOLL_OK,
              "a launch");
         mc_route_give(launch);

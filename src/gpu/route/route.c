@@ -2,6 +2,7 @@
 
 #include "gpu/program/piece.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
 /* An acknowledgement for each half of the slots: the sender goes on with the other half meanwhile. */
@@ -60,11 +61,20 @@ mc_device_lane_t mc_route_lane(const mc_route_t *r, uint32_t block, uint64_t *co
 
 /* Launches ---------------------------------------------------------------------------------------- */
 
+/* What an earlier launch had; NULL: nothing. */
+static mc_route_launch_t *take_spare(mc_route_t *r)
+{
+    mc_route_launch_t *const l =
+        r->spare ? r->spare : atomic_exchange_explicit(&r->spent, NULL, memory_order_acquire);
+    r->spare = l ? l->next : NULL;
+    return l;
+}
+
 int mc_route_launch(mc_route_t *route, mc_device_program_t *program, uint32_t lane,
                     const mc_device_call_t *call, uint32_t digest, mc_route_launch_t **launch)
 {
-    mc_route_launch_t *const l = malloc(sizeof *l);
-    if (!l)
+    mc_route_launch_t *l = take_spare(route);
+    if (!l && !(l = malloc(sizeof *l)))
         return mc_fail_memory("a call between machines");
     *l = (mc_route_launch_t){NULL, route, program, lane, call->piece, call->passes, digest};
     mc_device_program_hold(program);
@@ -91,7 +101,10 @@ static void end_launch(mc_route_t *r)
     mc_route_launch_t *const ended = r->launch;
     r->launch = ended->next;
     r->pass = r->at = 0;
-    mc_route_launch_free(ended);
+    mc_device_program_free(ended->program);
+    ended->next = atomic_load_explicit(&r->spent, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak_explicit(&r->spent, &ended->next, ended,
+                                                  memory_order_release, memory_order_relaxed)) {}
 }
 
 /* Routes ------------------------------------------------------------------------------------------ */
@@ -122,6 +135,8 @@ void mc_route_free(mc_route_t *r)
 {
     while (r->launch)
         end_launch(r);
+    for (mc_route_launch_t *l; (l = take_spare(r));)
+        free(l);
     mc_arena_free(&r->arena);
     free(r);
 }

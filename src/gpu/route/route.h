@@ -18,7 +18,7 @@
  * The digest of the call is in the tag. Where a rank's peer has made another call, the receiver's kernel is told by a
  * flag with the peer's digest, as it is within a machine.
  *
- * One thread uses a route; kernels use its memory meanwhile.
+ * One thread uses a route; another describes its launches, and kernels use its memory meanwhile.
  */
 #ifndef MC_PROXY_ROUTE_H
 #define MC_PROXY_ROUTE_H
@@ -90,6 +90,9 @@ struct mc_route {
     mc_flight_t flight[MC_DEVICE_SLOTS];
     mc_route_io_t acknowledgement;
     bool acknowledges; /* it is in flight */
+    /* For the next launches: what was moved, and of that what who launches has taken. */
+    _Atomic(mc_route_launch_t *) spent;
+    mc_route_launch_t *spare;
 
     /* The owner's. */
     struct mc_proxy_end *end;
@@ -111,7 +114,7 @@ mc_device_lane_t mc_route_lane(const mc_route_t *route, uint32_t block, uint64_t
 
 /* To a transport that moves memory of GPUs, where slots lie there. */
 void mc_route_connect(mc_route_t *route, mc_peer_t *peer, mc_io_queue_t *finished);
-/* Of a lane of a launched program. ERR_NO_MEMORY. */
+/* Of a lane of a launched program; beside the thread that uses the route. ERR_NO_MEMORY. */
 int mc_route_launch(mc_route_t *route, mc_device_program_t *program, uint32_t lane,
                     const mc_device_call_t *call, uint32_t digest, mc_route_launch_t **launch);
 void mc_route_launch_free(mc_route_launch_t *launch);
