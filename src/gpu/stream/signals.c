@@ -1,5 +1,6 @@
 #include "gpu/stream/signals.h"
 
+#include "base/system/descriptor.h"
 #include "base/system/process.h"
 
 #include <stdatomic.h>
@@ -308,6 +309,7 @@ void mc_stream_signals_free(mc_stream_signals_t *s, bool leaves)
 {
     end_watch(s);
     if (s->runs) {
+        mc_descriptor_close(&s->part[s->rank].fd);
         pthread_detach(s->thread);
         return;
     }

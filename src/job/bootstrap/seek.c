@@ -396,8 +396,7 @@ static void say_parent(const mc_self_t *self, const mc_seek_t *seek, mc_notice_t
     if (mc_notice_due(notice, &waited))
         fprintf(stderr,
                 "meshcoll: rank %d has tried for %.0f s to reach rank %d, its parent, at %s and "
-                "goes on "
-                "(MESHCOLL_BOOTSTRAP_TIMEOUT); the last attempt: %s\n",
+                "goes on (MESHCOLL_BOOTSTRAP_TIMEOUT); the last attempt: %s\n",
                 self->rank, waited, seek->answer.parent_rank, mc_wire_print(at, name), why);
 }
 
