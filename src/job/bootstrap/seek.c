@@ -224,15 +224,15 @@ static void take_addresses(search_t *s, int failed, const mc_addresses_t *found)
         snprintf(s->why, sizeof s->why, "its address: %s", gai_strerror(failed));
 }
 
-/* Again and again, as names of containers appear late. Only between attempts, which have a place in the list. */
+/* Again and again, as names of containers appear late, and interfaces. Only between attempts, which have a place in the list. */
 static void resolve(search_t *s)
 {
     mc_addresses_t found;
     int failed = EAI_MEMORY;
     const bool due = !s->lookup && mc_now() >= s->resolve_at;
     if (due && s->env->is_address) {
-        s->resolve_at = s->deadline;
         failed = mc_resolve(s->env->host, &found);
+        s->resolve_at = failed ? mc_now() + RESOLVE : s->deadline;
         take_addresses(s, failed, &found);
     } else if (due) {
         s->resolve_at = mc_now() + RESOLVE;
