@@ -148,6 +148,11 @@ mc_cost_t mc_cost_add(const mc_cost_t *a, const mc_cost_t *b)
     return sum;
 }
 
+mc_phase_cost_t mc_phase_cost_add(const mc_phase_cost_t *a, const mc_phase_cost_t *b)
+{
+    return (mc_phase_cost_t){mc_cost_add(&a->once, &b->once), mc_cost_add(&a->busy, &b->busy)};
+}
+
 static double wire_seconds(const mc_term_t *term, const mc_links_t *links, int32_t d, double n)
 {
     return n * mc_ratio_value(term->beta) * links->dim[d].beta;

@@ -144,6 +144,8 @@ mc_phase_cost_t mc_cost_bruck_alltoall(const mc_line_shape_t *shape);
 mc_cost_t mc_cost_zero(void);
 mc_cost_t mc_cost_add(const mc_cost_t *a, const mc_cost_t *b);
 mc_term_t mc_term_add(const mc_term_t *a, const mc_term_t *b);
+/* The cost of two phases, one after the other. */
+mc_phase_cost_t mc_phase_cost_add(const mc_phase_cost_t *a, const mc_phase_cost_t *b);
 /* The same messages with that share of the bytes. */
 mc_term_t mc_term_share(const mc_term_t *term, mc_ratio_t share);
 

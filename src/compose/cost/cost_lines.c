@@ -52,7 +52,7 @@ mc_phase_cost_t mc_cost_ring_reduce_scatter(const mc_line_shape_t *shape)
 mc_phase_cost_t mc_cost_ring_allreduce(const mc_line_shape_t *shape)
 {
     const mc_phase_cost_t down = ring(shape, true), up = ring(shape, false);
-    return (mc_phase_cost_t){mc_cost_add(&down.once, &up.once), mc_cost_add(&down.busy, &up.busy)};
+    return mc_phase_cost_add(&down, &up);
 }
 
 /* Outermost dimension of the line in which indices i and j differ. */

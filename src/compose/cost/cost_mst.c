@@ -332,11 +332,6 @@ MC_APART static mc_phase_cost_t halving(const mc_line_shape_t *shape, mc_halve_t
     return cost;
 }
 
-static mc_phase_cost_t then(const mc_phase_cost_t *a, const mc_phase_cost_t *b)
-{
-    return (mc_phase_cost_t){mc_cost_add(&a->once, &b->once), mc_cost_add(&a->busy, &b->busy)};
-}
-
 mc_phase_cost_t mc_cost_mst_bcast(const mc_line_shape_t *shape)
 {
     return halving(shape, mc_halve, WHOLE, false);
@@ -360,19 +355,19 @@ mc_phase_cost_t mc_cost_mst_scatter(const mc_line_shape_t *shape)
 mc_phase_cost_t mc_cost_mst_allreduce(const mc_line_shape_t *shape)
 {
     const mc_phase_cost_t first = mc_cost_mst_reduce(shape), second = mc_cost_mst_bcast(shape);
-    return then(&first, &second);
+    return mc_phase_cost_add(&first, &second);
 }
 
 mc_phase_cost_t mc_cost_long_bcast(const mc_line_shape_t *shape)
 {
     const mc_phase_cost_t first = mc_cost_mst_scatter(shape);
     const mc_phase_cost_t second = mc_cost_ring_allgather(shape);
-    return then(&first, &second);
+    return mc_phase_cost_add(&first, &second);
 }
 
 mc_phase_cost_t mc_cost_long_reduce(const mc_line_shape_t *shape)
 {
     const mc_phase_cost_t first = mc_cost_ring_reduce_scatter(shape);
     const mc_phase_cost_t second = mc_cost_mst_scatter(shape);
-    return then(&first, &second);
+    return mc_phase_cost_add(&first, &second);
 }

@@ -94,11 +94,8 @@ static int add_path(search_t *s)
     enum { ROOM = 64 };
     mc_ranked_t path = {.strategy = strategy_of(s), .seconds = INFINITY};
     mc_phase_cost_t cost = {mc_cost_zero(), mc_cost_zero()};
-    for (int32_t i = 0; i < s->n_phases; i++) {
-        const mc_phase_cost_t *const phase = cost_of(s, &path.strategy, i);
-        cost.once = mc_cost_add(&cost.once, &phase->once);
-        cost.busy = mc_cost_add(&cost.busy, &phase->busy);
-    }
+    for (int32_t i = 0; i < s->n_phases; i++)
+        cost = mc_phase_cost_add(&cost, cost_of(s, &path.strategy, i));
     find_cut(s, &cost, &path);
     s->ranking->considered++;
     if (path.seconds > s->limit)

@@ -5,14 +5,13 @@
 
 #include <string.h>
 
-static mc_phase_cost_t all_phases(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
-                                  const mc_links_t *links, int32_t root)
+mc_phase_cost_t mc_strategy_side_cost(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
+                                      const mc_links_t *links, int32_t root, int32_t side)
 {
     mc_phase_cost_t sum = {mc_cost_zero(), mc_cost_zero()};
-    for (int32_t i = 0; i < strategy->n_phases; i++) {
+    for (int32_t i = mc_side_first(strategy, side); i < mc_side_end(strategy, side); i++) {
         const mc_phase_cost_t phase = mc_strategy_phase_cost(strategy, mesh, links, root, i);
-        sum.once = mc_cost_add(&sum.once, &phase.once);
-        sum.busy = mc_cost_add(&sum.busy, &phase.busy);
+        sum = mc_phase_cost_add(&sum, &phase);
     }
     return sum;
 }
@@ -50,7 +49,7 @@ double mc_strategy_modelled(const mc_strategy_t *strategy, const mc_mesh_t *mesh
     const mc_links_t at = mc_links_at(links, n);
     if (mc_strategy_sides(strategy) > 1)
         return mc_strategy_with_call(mc_sides_seconds(strategy, mesh, &at, root, n), links);
-    const mc_phase_cost_t sum = all_phases(strategy, mesh, &at, root);
+    const mc_phase_cost_t sum = mc_strategy_side_cost(strategy, mesh, &at, root, 0);
     return mc_strategy_with_call(mc_phase_cost_seconds(&sum, &at, strategy->segments, n), links);
 }
 

@@ -5,6 +5,9 @@
 #include "compose/pace/limits.h"
 #include "compose/price/pricing.h"
 
+/* Cost of a segment through all phases of one side. */
+mc_phase_cost_t mc_strategy_side_cost(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
+                                      const mc_links_t *links, int32_t root, int32_t side);
 /* The number of segments that the strategy's phases need (compose/pace/limits.h). */
 uint32_t mc_strategy_needed(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
                             const mc_links_t *links, int32_t root, double n,

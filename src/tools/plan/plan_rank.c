@@ -41,13 +41,9 @@ static mc_phase_cost_t phase_cost(const ranking_t *k, const mc_strategy_t *s, in
 /* Of one side, a segment through all its phases. */
 static mc_phase_cost_t side_cost(const ranking_t *k, const mc_strategy_t *s, int32_t side)
 {
-    mc_phase_cost_t sum = {mc_cost_zero(), mc_cost_zero()};
-    for (int32_t i = mc_side_first(s, side); i < mc_side_end(s, side); i++) {
-        const mc_phase_cost_t phase = phase_cost(k, s, i);
-        sum.once = mc_cost_add(&sum.once, &phase.once);
-        sum.busy = mc_cost_add(&sum.busy, &phase.busy);
-    }
-    return sum;
+    const mc_plan_request_t *const r = k->request;
+    const mc_links_t links = links_of(k);
+    return mc_strategy_side_cost(s, &r->mesh, &links, r->root, side);
 }
 
 /* A row for the links of each dimension that `what` uses; the time on the first. */
@@ -379,7 +375,7 @@ static json_t *json_strategy(const ranking_t *k, const mc_ranked_t *ranked)
     mc_phase_cost_t total = side_cost(k, &ranked->strategy, 0);
     if (mc_strategy_sides(&ranked->strategy) > 1) {
         const mc_phase_cost_t second = side_cost(k, &ranked->strategy, 1);
-        total.once = mc_cost_add(&total.once, &second.once);
+        total = mc_phase_cost_add(&total, &second);
     }
     return json_pack("{s:s, s:i, s:f, s:f, s:o, s:o, s:o}", "strategy",
                      mc_show_strategy(&ranked->strategy, &k->request->mesh), "segments",
