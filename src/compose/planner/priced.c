@@ -1,6 +1,5 @@
 #include "compose/planner/priced.h"
 
-#include "compose/cost/cost_pairs.h"
 #include "compose/price/pricing.h"
 
 #include <stdlib.h>
@@ -31,26 +30,13 @@ static bool ranks_share_ports(const mc_mesh_t *mesh, const mc_links_t *links)
 
 /* Steps ------------------------------------------------------------------------------------------ */
 
-/* The placements of all dimensions at the node; those in `shard` as `shard`. */
-static void state_at(const mc_graph_t *graph, const mc_node_t *node, mc_placement_t shard,
+static void state_at(const mc_graph_t *graph, const mc_node_t *node,
                      mc_placement_t state[MC_MAX_DIMS])
 {
     for (int32_t d = 0; d < MC_MAX_DIMS; d++)
-        state[d] = graph->from == MC_SHARD ? shard : graph->from;
+        state[d] = graph->from;
     for (int32_t i = 0; i < graph->n; i++)
-        state[graph->dim[i]] = node->at[i] == MC_SHARD ? shard : (mc_placement_t)node->at[i];
-}
-
-/* The part of the vector that the hop handles on one line. */
-static mc_ratio_t share_of(const mc_priced_t *p, const mc_node_t *node, const mc_hop_t *hop)
-{
-    unsigned cut = 0;
-    for (int32_t i = 0; i < p->graph.n; i++)
-        if (node->at[i] == MC_SHARD && !mc_dims_has(hop->dims, p->graph.dim[i]))
-            cut |= 1u << p->graph.dim[i];
-    return hop->gathered
-               ? mc_pairs_share(p->mesh, hop->dims)
-               : mc_share_of(p->graph.collective, p->mesh, hop->collective, hop->dims, cut);
+        state[graph->dim[i]] = (mc_placement_t)node->at[i];
 }
 
 static void add_to(mc_linear_t *sum, mc_linear_t f)
@@ -70,24 +56,21 @@ static void price_step(mc_priced_step_t *step, const mc_links_t *links, const mc
     }
 }
 
-/* The hop by one algorithm. Cut dimensions are priced as whole ones, since the share has their part. */
 static mc_priced_step_t step_of(const build_t *b, const mc_node_t *node, const mc_hop_t *hop,
                                 int32_t algorithm)
 {
     const mc_priced_t *const p = b->p;
     mc_priced_step_t step = {.phase = {algorithm, hop->dims}, .least_segments = 1};
     mc_placement_t state[MC_MAX_DIMS];
-    state_at(&p->graph, node, MC_REPLICA, state);
+    state_at(&p->graph, node, state);
     const mc_phase_cost_t cost =
         mc_phase_cost(p->graph.collective, algorithm, hop->dims, p->mesh, p->links, b->query->root,
-                      state, share_of(p, node, hop), b->walks);
+                      state, hop->gathered, b->walks);
     price_step(&step, p->links, &cost);
-    if (b->query->pacing) {
-        state_at(&p->graph, node, MC_SHARD, state);
+    if (b->query->pacing)
         step.least_segments =
             mc_pacing_segments(b->query->pacing, p->mesh, algorithm, hop->dims, state,
                                mc_pacing_mean(&cost, p->links) * b->query->bytes);
-    }
     return step;
 }
 

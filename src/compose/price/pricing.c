@@ -69,14 +69,22 @@ static mc_ratio_t ragged_share(const mc_mesh_t *mesh, meshcoll_collective_t move
                     mesh->size);
 }
 
-mc_ratio_t mc_share_of(meshcoll_collective_t collective, const mc_mesh_t *mesh,
-                       meshcoll_collective_t move, mc_dims_t dims, unsigned cut)
+/* The part of the vector that the move handles on one line. For blocks on boxes of unequal sizes it is the
+ * largest part of any rank; if every rank forwards the others' slices, all slices count as long as the
+ * longest. */
+static mc_ratio_t share_of(meshcoll_collective_t collective, const mc_mesh_t *mesh,
+                           meshcoll_collective_t move, mc_dims_t dims,
+                           const mc_placement_t state[MC_MAX_DIMS])
 {
     int32_t parts = 1;
+    unsigned cut = 0; /* the other sharded dimensions, a bit each */
+    for (int32_t d = 0; d < mesh->ndims; d++)
+        if (!mc_dims_has(dims, d) && state[d] == MC_SHARD) {
+            cut |= 1u << d;
+            parts *= mesh->dim[d].extent;
+        }
     if (mesh->ragged && mc_move_has_blocks(&mc_moves[collective]))
         return ragged_share(mesh, move, dims, cut);
-    for (int32_t d = 0; d < mesh->ndims; d++)
-        parts *= cut & 1u << d ? mesh->dim[d].extent : 1;
     return mc_ratio(1, parts);
 }
 
@@ -98,13 +106,15 @@ static void last_as_busiest(mc_phase_cost_t *cost, const mc_mesh_t *mesh, const 
 
 mc_phase_cost_t mc_phase_cost(meshcoll_collective_t collective, int32_t algorithm, mc_dims_t dims,
                               const mc_mesh_t *mesh, const mc_links_t *links, int32_t root,
-                              const mc_placement_t state[MC_MAX_DIMS], mc_ratio_t share,
+                              const mc_placement_t state[MC_MAX_DIMS], bool gathers,
                               mc_walks_t *walks)
 {
     const mc_mesh_t led = mc_mesh_led_by(mesh, root);
     mc_mesh_t even = led;
     mc_line_shape_t shape = shape_of(&led, &even, links, dims, root, state);
-    shape.share = share;
+    shape.share =
+        gathers ? mc_pairs_share(mesh, dims)
+                : share_of(collective, mesh, mc_algorithms[algorithm].collective, dims, state);
     shape.walks = walks;
     if (mesh->ragged && mc_dims_has(dims, MC_RAGGED_BOX) &&
         mc_move_has_blocks(&mc_moves[collective]))
@@ -124,15 +134,7 @@ mc_phase_cost_t mc_strategy_phase_cost(const mc_strategy_t *strategy, const mc_m
 {
     mc_placement_t state[MC_MAX_DIMS];
     const mc_phase_t *const phase = &strategy->phase[i];
-    const bool pairs = mc_strategy_gathers(strategy);
-    unsigned cut = 0;
     mc_strategy_state(strategy, mesh, i, state);
-    for (int32_t d = 0; d < mesh->ndims; d++)
-        cut |= !mc_dims_has(phase->dims, d) && state[d] == MC_SHARD ? 1u << d : 0;
-    return mc_phase_cost(
-        strategy->collective, phase->algorithm, phase->dims, mesh, links, root, state,
-        pairs ? mc_pairs_share(mesh, phase->dims)
-              : mc_share_of(strategy->collective, mesh, mc_algorithms[phase->algorithm].collective,
-                            phase->dims, cut),
-        NULL);
+    return mc_phase_cost(strategy->collective, phase->algorithm, phase->dims, mesh, links, root,
+                         state, mc_strategy_gathers(strategy), NULL);
 }

@@ -8,18 +8,12 @@
 #include "compose/strategy/strategy.h"
 
 /* Cost of a phase of a strategy for `collective`: `algorithm` along `dims`, when the dimensions are in the
- * placements `state`, on `share` of the vector. `root` is a mesh rank; collectives without a root pass
- * through it. `walks`: NULL, or a cache shared by phases on one mesh, root and links. */
+ * placements `state`. `root` is a mesh rank; collectives without a root pass through it. `gathers`: of an
+ * alltoall that gathers. `walks`: NULL, or a cache shared by phases on one mesh, root and links. */
 mc_phase_cost_t mc_phase_cost(meshcoll_collective_t collective, int32_t algorithm, mc_dims_t dims,
                               const mc_mesh_t *mesh, const mc_links_t *links, int32_t root,
-                              const mc_placement_t state[MC_MAX_DIMS], mc_ratio_t share,
+                              const mc_placement_t state[MC_MAX_DIMS], bool gathers,
                               mc_walks_t *walks);
-/* The part of a collective's vector that a move along `dims` handles on one line, when the dimensions in
- * `cut` (a bit each) are sharded. For blocks on boxes of unequal sizes it is the largest part of any rank;
- * if every rank forwards the others' slices, all slices count as long as the longest. */
-mc_ratio_t mc_share_of(meshcoll_collective_t collective, const mc_mesh_t *mesh,
-                       meshcoll_collective_t move, mc_dims_t dims, unsigned cut);
-
 /* Cost of phase `i` of a strategy. */
 mc_phase_cost_t mc_strategy_phase_cost(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
                                        const mc_links_t *links, int32_t root, int32_t i);
