@@ -44,33 +44,35 @@ static void add_to(mc_linear_t *sum, mc_linear_t f)
     *sum = mc_linear_add(*sum, f);
 }
 
-static void price_step(mc_priced_step_t *step, const mc_links_t *links, const mc_phase_cost_t *cost)
+static void make_linear(mc_priced_step_t *step, const mc_links_t *links)
 {
     for (int32_t d = 0; d < links->ndims; d++) {
-        if (!mc_phase_crosses(cost, d))
+        if (!mc_phase_crosses(&step->cost, d))
             continue;
-        const mc_linear_busy_t busy = mc_linear_busy(&cost->busy.dim[d], links, d);
-        add_to(&step->once, mc_linear_of(&cost->once.dim[d], links, d));
+        const mc_linear_busy_t busy = mc_linear_busy(&step->cost.busy.dim[d], links, d);
+        add_to(&step->once, mc_linear_of(&step->cost.once.dim[d], links, d));
         add_to(&step->busy[mc_links_wire(links, d)], busy.link);
         add_to(&step->busy[links->ndims], busy.own);
     }
 }
 
+/* The hop by one algorithm. */
 static mc_priced_step_t step_of(const build_t *b, const mc_node_t *node, const mc_hop_t *hop,
                                 int32_t algorithm)
 {
     const mc_priced_t *const p = b->p;
-    mc_priced_step_t step = {.phase = {algorithm, hop->dims}, .least_segments = 1};
     mc_placement_t state[MC_MAX_DIMS];
     state_at(&p->graph, node, state);
-    const mc_phase_cost_t cost =
-        mc_phase_cost(p->graph.collective, algorithm, hop->dims, p->mesh, p->links, b->query->root,
-                      state, hop->gathered, b->walks);
-    price_step(&step, p->links, &cost);
+    mc_priced_step_t step = {.phase = {algorithm, hop->dims},
+                             .cost = mc_phase_cost(p->graph.collective, algorithm, hop->dims,
+                                                   p->mesh, p->links, b->query->root, state,
+                                                   hop->gathered, b->walks),
+                             .least_segments = 1};
+    make_linear(&step, p->links);
     if (b->query->pacing)
         step.least_segments =
             mc_pacing_segments(b->query->pacing, p->mesh, algorithm, hop->dims, state,
-                               mc_pacing_mean(&cost, p->links) * b->query->bytes);
+                               mc_pacing_mean(&step.cost, p->links) * b->query->bytes);
     return step;
 }
 

@@ -10,9 +10,10 @@
 #include "compose/price/linear.h"
 #include "compose/strategy/paths.h"
 
-/* A phase, and its seconds as functions of the bytes of the whole vector's segment. */
+/* A phase, its cost, and its seconds as functions of the bytes of the whole vector's segment. */
 typedef struct {
     mc_phase_t phase;
+    mc_phase_cost_t cost;
     mc_linear_t once; /* from a segment's start to its end */
     /* for how long a segment occupies each wire and, behind the wires, the ranks (mc_busy_t) */
     mc_linear_t busy[MC_MAX_DIMS + 1];

@@ -4,7 +4,6 @@
 #include "compose/planner/ranking.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 /* Numbers of segments that a search tries: powers of two, each a cut. */
 enum { MOST_CUTS = 16 };
@@ -21,8 +20,6 @@ typedef struct {
     const mc_planner_query_t *query;
     mc_ranking_t *ranking;
     mc_labels_t labels;
-    mc_phase_cost_t *cost; /* by step: its exact cost, if it was needed yet */
-    bool *has_cost;
     double limit;   /* seconds of the last strategy that is wanted */
     uint32_t most;  /* strategies wanted; 0: all */
     uint32_t width; /* labels of a state */
@@ -39,17 +36,6 @@ static mc_strategy_t strategy_of(const search_t *s)
     for (int32_t i = 0; i < s->n_phases; i++)
         strategy.phase[i] = s->graph->step[s->step[i]].phase;
     return strategy;
-}
-
-/* The exact cost of phase `i`, which all paths with its step share. */
-static const mc_phase_cost_t *cost_of(search_t *s, const mc_strategy_t *strategy, int32_t i)
-{
-    const mc_priced_t *const g = s->graph;
-    const int32_t step = s->step[i];
-    if (!s->has_cost[step])
-        s->cost[step] = mc_strategy_phase_cost(strategy, g->mesh, g->links, s->query->root, i);
-    s->has_cost[step] = true;
-    return &s->cost[step];
 }
 
 static uint32_t needed_by_path(const search_t *s)
@@ -95,7 +81,7 @@ static int add_path(search_t *s)
     mc_ranked_t path = {.strategy = strategy_of(s), .seconds = INFINITY};
     mc_phase_cost_t cost = {mc_cost_zero(), mc_cost_zero()};
     for (int32_t i = 0; i < s->n_phases; i++)
-        cost = mc_phase_cost_add(&cost, cost_of(s, &path.strategy, i));
+        cost = mc_phase_cost_add(&cost, &s->graph->step[s->step[i]].cost);
     find_cut(s, &cost, &path);
     s->ranking->considered++;
     if (path.seconds > s->limit)
@@ -269,12 +255,8 @@ int mc_search(const mc_priced_t *graph, const mc_planner_query_t *query, mc_rank
     if (status)
         return status;
     s.n_cuts = count_cuts(&s);
-    s.cost = malloc(graph->n_steps * sizeof *s.cost);
-    s.has_cost = calloc(graph->n_steps, sizeof *s.has_cost);
-    status = s.cost && s.has_cost ? search_wanted(&s) : mc_fail_memory("the planner's exact costs");
+    status = search_wanted(&s);
     ranking->exhaustive = s.done == (UINT32_C(1) << s.n_cuts) - 1;
-    free(s.has_cost);
-    free(s.cost);
     mc_labels_free(&s.labels);
     return status;
 }
