@@ -75,10 +75,7 @@ bool mc_algorithm_aligned(int32_t algorithm, int32_t len)
 
 static int32_t others(bool all, int32_t len)
 {
-    int32_t rounds = 0;
-    while (INT64_C(1) << rounds < len)
-        rounds++;
-    return all ? len - 1 : rounds;
+    return all ? len - 1 : mc_rounds(len, 1);
 }
 
 int32_t mc_algorithm_senders(int32_t algorithm, int32_t len)

@@ -141,6 +141,16 @@ mc_phase_cost_t mc_cost_aligned_reduce_scatter(const mc_line_shape_t *shape);
 /* ceil(log2 p) rounds; round k moves the slices whose index has bit k set. */
 mc_phase_cost_t mc_cost_bruck_alltoall(const mc_line_shape_t *shape);
 
+/* Rounds until data of one rank is on `p` ranks (or boxes), if each that has it sends to `fan` others in a
+ * round. */
+static inline int32_t mc_rounds(int32_t p, int64_t fan)
+{
+    int32_t n = 0;
+    for (int64_t reached = 1; reached < p; reached *= 1 + fan)
+        n++;
+    return n;
+}
+
 mc_cost_t mc_cost_zero(void);
 mc_cost_t mc_cost_add(const mc_cost_t *a, const mc_cost_t *b);
 mc_term_t mc_term_add(const mc_term_t *a, const mc_term_t *b);

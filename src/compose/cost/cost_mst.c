@@ -36,14 +36,6 @@ typedef struct {
 
 typedef enum { WHOLE, HALVES } passes_t;
 
-static int32_t log2_ceil(int32_t p)
-{
-    int32_t rounds = 0;
-    while ((int64_t)1 << rounds < p)
-        rounds++;
-    return rounds;
-}
-
 /* Intervals of one depth are visited from left to right, so the messages of a box are adjacent. */
 static void count(tally_t *tally, int32_t box, int32_t *most)
 {
@@ -96,7 +88,7 @@ static bool inside(walk_t *walk, int32_t depth, int32_t lo, int32_t hi)
     if (block_of(walk, walk->inner - 1, lo) != block_of(walk, walk->inner - 1, hi))
         return false;
     int32_t len = hi - lo + 1;
-    for (int32_t r = depth, end = depth + log2_ceil(len); r < end; r++) {
+    for (int32_t r = depth, end = depth + mc_rounds(len, 1); r < end; r++) {
         round_t *const round = &walk->round[r];
         note_port(walk, r, walk->inner, walk->inner, (len + 1) / 2);
         len = (len + 1) / 2;
@@ -225,7 +217,7 @@ MC_APART static mc_phase_cost_t merged(const mc_line_shape_t *shape, mc_halve_t 
 static mc_phase_cost_t plain(const mc_line_shape_t *shape, int32_t d, passes_t passes, bool reduces)
 {
     mc_cost_t cost = mc_cost_zero();
-    const int32_t p = shape->line.len, rounds = log2_ceil(p);
+    const int32_t p = shape->line.len, rounds = mc_rounds(p, 1);
     const mc_ratio_t part = passes == WHOLE ? mc_ratio(rounds, 1) : mc_shape_passed(shape);
     mc_charge(&cost, shape, d, rounds, part, mc_shape_slowed(shape, d, 1), reduces);
     return (mc_phase_cost_t){cost, cost};

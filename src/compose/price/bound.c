@@ -7,16 +7,6 @@ static double larger(double a, double b)
     return a > b ? a : b;
 }
 
-/* Rounds until data of one rank is on `p` ranks (or boxes), if each that has it sends to `fan` others in a
- * round. */
-static int32_t rounds(int32_t p, int64_t fan)
-{
-    int32_t n = 0;
-    for (int64_t reached = 1; reached < p; reached *= 1 + fan)
-        n++;
-    return n;
-}
-
 /* Ranks that data of one rank has reached after `seconds`, if each that has it starts `fan` messages at once
  * and that many again each gap; a message takes alpha. C(i + k, i) fan^i ranks are i messages from the first
  * and have waited for up to k gaps. gap > 0; stops at `enough`. */
@@ -51,7 +41,7 @@ static int32_t gaps_needed(int32_t i, int32_t p, double fan, double alpha, doubl
 /* Seconds until data of one rank is on `p` ranks (or boxes), if each that has it has `fan` senders. */
 static double spread(int32_t p, int64_t fan, double alpha, double gap)
 {
-    const int32_t n = rounds(p, fan);
+    const int32_t n = mc_rounds(p, fan);
     double least = n * alpha;
     if (gap == 0 && n > 0)
         return alpha;
