@@ -230,6 +230,31 @@ Test(callback, must_not_block)
     }
 }
 
+static void expect_refused(void *context, meshcoll_request_t *request, int status)
+{
+    (void)request;
+    (void)status;
+    cr_expect_eq(meshcoll_barrier(context), MESHCOLL_ERR_INVALID_ARG);
+}
+
+/* Whether a group is open when the callback is called differs between ranks. */
+Test(callback, that_is_refused_a_call_leaves_an_open_group_alone)
+{
+    meshcoll_t *lone;
+    meshcoll_request_t *request;
+    int32_t v = 3, sum = 0;
+    cr_assert_eq(mc_inproc_create("x=1", NULL, &lone), MESHCOLL_OK);
+    cr_assert_eq(meshcoll_iallreduce(lone, &v, &v, 1, MESHCOLL_INT32, MESHCOLL_SUM, &request),
+                 MESHCOLL_OK);
+    cr_assert_eq(meshcoll_group_begin(lone), MESHCOLL_OK);
+    cr_assert_eq(meshcoll_set_callback(request, expect_refused, lone), MESHCOLL_OK);
+    cr_assert_eq(meshcoll_allreduce(lone, &v, &sum, 1, MESHCOLL_INT32, MESHCOLL_SUM), MESHCOLL_OK);
+    cr_expect_eq(meshcoll_group_end(lone), MESHCOLL_OK, "%s", meshcoll_last_error());
+    cr_expect_eq(sum, v);
+    cr_expect_eq(meshcoll_wait(request), MESHCOLL_OK);
+    meshcoll_destroy(lone);
+}
+
 Test(callback, of_a_run_that_fails)
 {
     seen_t s = {.tests = true};

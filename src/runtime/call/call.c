@@ -85,13 +85,14 @@ __attribute__((noinline)) static int make(meshcoll_t *h, const meshcoll_args_t *
 
 /* The public calls ------------------------------------------------------------------------------- */
 
-/* Of a call that is not looked at further. It takes its numbers as any refused call does. */
-static int refuse(meshcoll_t *h, bool is_persistent, bool exchanges, int status)
+/* Of a call that is not looked at further. It takes its numbers as any refused call does. `in_group`: the open group
+ * fails with it. */
+static int refuse(meshcoll_t *h, bool is_persistent, bool exchanges, bool in_group, int status)
 {
     const mc_call_t call = {.is_persistent = is_persistent,
                             .number = mc_take_numbers(h, is_persistent, exchanges)};
-    return mc_group_is_open(h) && !is_persistent ? mc_group_refuse(h, call.number.own, status)
-                                                 : mc_call_refused(h, &call, status);
+    return in_group ? mc_group_refuse(h, call.number.own, status)
+                    : mc_call_refused(h, &call, status);
 }
 
 static inline __attribute__((always_inline)) int run_now(meshcoll_t *h,
@@ -106,8 +107,8 @@ static inline __attribute__((always_inline)) int run_now(meshcoll_t *h,
 /* A call in a group or a callback, or while another thread is in a callback. */
 __attribute__((noinline)) static int run_special(meshcoll_t *h, const meshcoll_args_t *given)
 {
-    if (mc_callback_check("a blocking call"))
-        return refuse(h, false, mc_call_exchanges(given), MESHCOLL_ERR_INVALID_ARG);
+    if (mc_callback_check("a blocking call")) /* a group that happens to be open goes on */
+        return refuse(h, false, mc_call_exchanges(given), false, MESHCOLL_ERR_INVALID_ARG);
     return mc_group_is_open(h) ? mc_group_add(h, given) : run_now(h, given);
 }
 
@@ -141,7 +142,8 @@ static int check_place(const meshcoll_args_t *given, meshcoll_request_t *const *
 int mc_call_refuse(meshcoll_t *h, bool is_persistent, bool exchanges, int status)
 {
     mc_lock(h);
-    return mc_leave(h, refuse(h, is_persistent, exchanges, status));
+    const bool in_group = mc_group_is_open(h) && !is_persistent;
+    return mc_leave(h, refuse(h, is_persistent, exchanges, in_group, status));
 }
 
 int mc_run(meshcoll_t *h, const meshcoll_args_t *given)
