@@ -204,6 +204,7 @@ int mc_gpu_request(meshcoll_t *h, mc_call_t *call, meshcoll_request_t **request)
     const meshcoll_args_t *const a = &call->args;
     mc_gpu_program_t *program;
     mc_run_t *run;
+    call->waits = true; /* also where it is refused: other ranks wait in its comparison */
     int status = prepare(h, call, true, &program);
     if (status)
         return status;
