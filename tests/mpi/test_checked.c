@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { COUNT = 10, ODD_RANK = 2, MOST_RANKS = 16, LIMIT_S = 20 };
 typedef enum { BLOCKING, BEGUN, PERSISTENT, WAYS } way_t;
@@ -153,6 +154,32 @@ static void test_refused_in_group(meshcoll_t *mesh)
     check_usable(mesh, "refused in a group", BLOCKING);
 }
 
+/* All wait for one that is late, and look meanwhile whether another rank was refused something that they were not. */
+static void wait_for_late(meshcoll_t *mesh, const char *test, way_t way)
+{
+    enum { LATE_US = 400 * 1000 };
+    if (rank == ODD_RANK)
+        usleep(LATE_US);
+    check(meshcoll_barrier(mesh) == MESHCOLL_OK, test, way, "the barrier after it");
+}
+
+/* Refused alike after the comparison: the mesh goes on. */
+static void test_refused_alike(meshcoll_t *mesh)
+{
+    static const char test[] = "refused alike";
+    meshcoll_request_t *none;
+    meshcoll_args_t sum = allreduce(), blocks = alltoallv();
+    sum.strategy = "nonsense";
+    blocks.strategy = "alltoall:bruck";
+    for (int way = BEGUN; way < WAYS; way++)
+        check(call(mesh, &blocks, (way_t)way) == MESHCOLL_ERR_STRATEGY, test, (way_t)way, "blocks");
+    check(meshcoll_group_begin(mesh) == MESHCOLL_OK, test, BLOCKING, "a group");
+    check(meshcoll_begin(mesh, &sum, &none) == MESHCOLL_OK, test, BLOCKING, "in a group");
+    check(meshcoll_group_end(mesh) == MESHCOLL_ERR_STRATEGY, test, BLOCKING, "the group's end");
+    wait_for_late(mesh, test, BLOCKING);
+    check_usable(mesh, test, BLOCKING);
+}
+
 static void run_checked(void)
 {
     meshcoll_t *const mesh = create("1");
@@ -165,13 +192,34 @@ static void run_checked(void)
     test_other_call(mesh, "persistent", &sum, BEGUN, &sum, PERSISTENT);
     test_other_call(mesh, "not persistent", &sum, PERSISTENT, &sum, BEGUN);
     test_refused_in_group(mesh);
+    test_refused_alike(mesh);
     meshcoll_destroy(mesh);
     test_group("a shorter group", 2);
     test_group("a lone call", 0);
 }
 
+/* A group without elements is nothing that others wait in. */
+static void test_empty_group_destroyed(void)
+{
+    static const char test[] = "an empty group destroyed";
+    meshcoll_t *const mesh = create("0"), *all = NULL;
+    check(meshcoll_split(mesh, "rank", &all) == MESHCOLL_OK, test, BLOCKING, "the split");
+    check(meshcoll_group_begin(all) == MESHCOLL_OK, test, BLOCKING, "the group");
+    check(meshcoll_allreduce(all, in, out, 0, MESHCOLL_FLOAT32, MESHCOLL_SUM) == MESHCOLL_OK, test,
+          BLOCKING, "the call");
+    if (rank != ODD_RANK)
+        check(meshcoll_group_end(all) == MESHCOLL_OK, test, BLOCKING, "the end");
+    else
+        meshcoll_destroy(all);
+    wait_for_late(mesh, test, BLOCKING);
+    if (rank != ODD_RANK)
+        meshcoll_destroy(all);
+    meshcoll_destroy(mesh);
+}
+
 static void run_plain(void)
 {
+    test_empty_group_destroyed();
     for (int which = 0; which < 3; which++) {
         meshcoll_t *const mesh = create("0");
         const double start = MPI_Wtime();

@@ -118,7 +118,7 @@ void mc_group_drop(meshcoll_t *h)
     h->n_restricted--;
     if (h->hooks->compare_group)
         (void)mc_failure_refused(h, g->number, false, status);
-    else if (!g->failed && g->n > 0)
+    else if (!g->failed && mc_group_waiting(h) > 0)
         (void)mc_group_refuse(h, 0, status);
 }
 

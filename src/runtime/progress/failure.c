@@ -294,8 +294,7 @@ static void broadcast_refusal(meshcoll_t *h, mc_lead_t *lead, uint32_t number, m
     mc_text_add(&text, "rank %d was refused this %s %u of %s), and does not take part: %s",
                 (int)news.rank, what[call], number % MC_TAG_CALLS, h->text, meshcoll_last_error());
     mc_monitor_broadcast(h->job->monitor, &news);
-    if (!h->hooks->compare || call == MC_NEWS_START) /* else all ranks compared it */
-        keep_refusal(h, lead);
+    keep_refusal(h, lead);
 }
 
 int mc_failure_refused(meshcoll_t *h, uint32_t number, bool persistent, int status)
