@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 
-/* So many of the planner's list are looked at, of which few have one order of sums. More found hardly any others, and
- * the search took up to five times as long (docs/lab-notes/calibration.md). */
+/* So many of the planner's list are looked at, of which few have one order of sums. 64 have few others, and took up to
+ * five times as long (docs/lab-notes/calibration.md). */
 enum { LOOKED_AT = 8, LOOKED_AT_ORDERED = 16 };
 /* By this factor the planner's choice is cut into more segments, and into fewer. */
 enum { CUT_FACTOR = 4 };
