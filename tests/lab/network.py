@@ -339,6 +339,9 @@ def slower(lab):
             taken = [[line for line in text.splitlines() if line.startswith("took ")] for text in job.said]
             if len(taken[0]) < 12 or taken[1] != taken[0]:
                 job.fail("the ranks took other strategies, or none was tried")
+            tried = re.findall("^took 0 [0-9]+ (.*)", job.said[0].partition("\nfast\n")[2], re.MULTILINE)
+            if len(set(tried)) < 3:     # a look tries one other
+                job.fail("its allreduce began no new trials on the slow network")
             expect_learned(job, "allreduce of 262144 bytes", 2.5)
             kept = bool(kept_links(cache))  # they are where short calls were off more: beside other work
             if kept:
