@@ -1,4 +1,5 @@
 /* Calls that learn, on ranks that are processes: one is killed while ranks agree on what they timed. */
+#include "runtime/adapt/learner.h"
 #include "support/processes.h"
 
 #include <criterion/criterion.h>
@@ -8,6 +9,12 @@
 #include <unistd.h>
 
 enum { RANKS = 4, VICTIM = 2, COUNT = 1000, CALLS = 200, NEVER_TOLD = 99 };
+/* The calls that begin the first agreement and that use it, and after how many trials at most the next one begins. */
+enum {
+    FIRST = MC_LEARN_QUIET + MC_LEARN_LONG,
+    USED = FIRST + MC_LEARN_AGREEING,
+    TRIALS = MC_CANDIDATES * MC_LEARN_SHORT
+};
 
 static int run(const void *context, mc_seat_t *seat)
 {
@@ -27,10 +34,22 @@ static int run(const void *context, mc_seat_t *seat)
     return NEVER_TOLD;
 }
 
-/* At the calls that begin the first agreement, before it is used, when it is, in the trials, and in the next one. */
+/* When the first agreement begins, before it is used, when it is, in the trials, and when the next one begins after those
+ * of two, three and more candidates. */
 Test(learning, is_told_of_a_rank_that_is_killed)
 {
-    static const int at[] = {40, 41, 55, 56, 60, 80, 81, 95};
+    static const int at[] = {FIRST,
+                             FIRST + 1,
+                             USED - 1,
+                             USED,
+                             USED + 1,
+                             USED + 2 * MC_LEARN_SHORT,
+                             USED + 3 * MC_LEARN_SHORT,
+                             USED + 4 * MC_LEARN_SHORT,
+                             USED + 5 * MC_LEARN_SHORT,
+                             USED + TRIALS,
+                             USED + TRIALS + 1,
+                             USED + TRIALS + MC_LEARN_AGREEING};
     for (size_t i = 0; i < sizeof at / sizeof *at; i++) {
         mc_meeting_t *const meeting = mc_processes_share(sizeof *meeting);
         pid_t pid[RANKS];
