@@ -104,8 +104,3 @@ mc_tile_t mc_mst_gather(mc_builder_t *b, mc_line_t l, mc_tile_t v)
     gather(b, l, mc_freed(v, l), whole(l));
     return mc_freed(v, l);
 }
-
-mc_tile_t mc_mst_allreduce(mc_builder_t *b, mc_line_t l, mc_tile_t v)
-{
-    return mc_mst_bcast(b, l, mc_mst_reduce(b, l, v));
-}

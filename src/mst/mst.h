@@ -20,8 +20,6 @@ mc_tile_t mc_mst_gather(mc_builder_t *b, mc_line_t l, mc_tile_t v);
 /* The cost of mc_mst_reduce. Halves are cut as the aligned tree is, so that the sum has its
  * brackets (mesh/aligned.h). */
 mc_tile_t mc_mst_reduce_aligned(mc_builder_t *b, mc_line_t l, mc_tile_t v);
-/* mc_mst_reduce, then mc_mst_bcast. */
-mc_tile_t mc_mst_allreduce(mc_builder_t *b, mc_line_t l, mc_tile_t v);
 
 /* Both halves of [lo, hi], inclusive, and their roots. */
 typedef struct {

@@ -5,6 +5,7 @@
 #include "compose/planner/planner.h"
 #include "mesh/aligned.h"
 #include "plan/verify/verify.h"
+#include "support/costs.h"
 #include "support/plans.h"
 
 #include <criterion/criterion.h>
@@ -125,10 +126,10 @@ Test(aligned, costs_are_those_of_doubling_and_halving)
                                        .share = {1, 1},
                                        .sharers = {1},
                                        .ports = {MC_PORTS_ALL}};
-        const mc_phase_cost_t sum = mc_cost_aligned_allreduce(&shape),
-                              sum_of = mc_cost_doubling_allreduce(&shape),
-                              part = mc_cost_aligned_reduce_scatter(&shape),
-                              part_of = mc_cost_halving_reduce_scatter(&shape);
+        const mc_phase_cost_t sum = cost_of(MESHCOLL_ALLREDUCE, "aligned", &shape),
+                              sum_of = cost_of(MESHCOLL_ALLREDUCE, "doubling", &shape),
+                              part = cost_of(MESHCOLL_REDUCE_SCATTER, "aligned", &shape),
+                              part_of = cost_of(MESHCOLL_REDUCE_SCATTER, "halving", &shape);
         cr_expect(mc_ratio_equal(sum.once.dim[0].alpha, sum_of.once.dim[0].alpha));
         cr_expect(mc_ratio_equal(sum.once.dim[0].beta, sum_of.once.dim[0].beta));
         cr_expect(mc_ratio_equal(part.once.dim[0].alpha, part_of.once.dim[0].alpha));

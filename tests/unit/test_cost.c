@@ -1,5 +1,5 @@
 /* Costs of the 1D algorithms against REFERENCE §2, coefficient by coefficient. */
-#include "compose/algorithms/registry.h"
+#include "support/costs.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -43,8 +43,8 @@ static void expect_term(const mc_term_t *term, mc_ratio_t alpha, mc_ratio_t beta
 }
 
 typedef struct {
+    meshcoll_collective_t collective;
     const char *name;
-    mc_line_cost_t cost;
     mc_ratio_t alpha, beta, gamma;
 } row_t;
 
@@ -92,14 +92,13 @@ static void each_doubling_row(int32_t p, void (*see)(const row_t *row, const voi
     const mc_ratio_t halves = even ? r(p - 1, p) : r(slices, p);
     const mc_ratio_t before = even ? halves : mc_ratio_add(halves, one);
     const row_t rows[] = {
-        {"doubling allreduce", mc_cost_doubling_allreduce, steps, even ? all : r(rounds + 2, 1),
+        {MESHCOLL_ALLREDUCE, "doubling", steps, even ? all : r(rounds + 2, 1),
          even ? all : r(rounds + 1, 1)},
-        {"halving reduce-scatter", mc_cost_halving_reduce_scatter, steps,
-         even ? halves : mc_ratio_add(before, slice), before},
-        {"doubling allgather", mc_cost_doubling_allgather, steps,
-         even ? halves : mc_ratio_add(before, slice), none},
-        {"bruck alltoall", mc_cost_bruck_alltoall, r(bits, 1), r(carried, p), none},
-        {"bruck allgather", mc_cost_bruck_allgather,
+        {MESHCOLL_REDUCE_SCATTER, "halving", steps, even ? halves : mc_ratio_add(before, slice),
+         before},
+        {MESHCOLL_ALLGATHER, "doubling", steps, even ? halves : mc_ratio_add(before, slice), none},
+        {MESHCOLL_ALLTOALL, "bruck", r(bits, 1), r(carried, p), none},
+        {MESHCOLL_ALLGATHER, "bruck",
          r(p < 3 ? p - 1 : 2 * lg(p) - 1 - (p == 1 + (1 << (lg(p) - 1))), 1), r(p - 1, p), none},
     };
     for (size_t i = 0; i < MC_COUNT(rows); i++)
@@ -118,26 +117,26 @@ static void each_row(int32_t p, void (*see)(const row_t *row, const void *contex
             moved = mc_ratio_add(moved, r(f - 1, f));
         }
     const row_t rows[] = {
-        {"mst bcast", mc_cost_mst_bcast, logs, logs, none},
-        {"mst reduce", mc_cost_mst_reduce, logs, logs, logs},
-        {"mst scatter", mc_cost_mst_scatter, logs, part, none},
-        {"ring allgather", mc_cost_ring_allgather, hops, part, none},
-        {"ring reduce-scatter", mc_cost_ring_reduce_scatter, hops, part, part},
-        {"long bcast", mc_cost_long_bcast, r(lg(p) + p - 1, 1), times(part, 2), none},
-        {"long reduce", mc_cost_long_reduce, r(lg(p) + p - 1, 1), times(part, 2), part},
-        {"ring allreduce", mc_cost_ring_allreduce, times(hops, 2), times(part, 2), part},
-        {"mst allreduce", mc_cost_mst_allreduce, times(logs, 2), times(logs, 2), logs},
-        {"chain bcast", mc_cost_chain_bcast, hops, hops, none},
-        {"chain reduce", mc_cost_chain_reduce, hops, hops, hops},
-        {"star bcast", mc_cost_star_bcast, hops, hops, none},
-        {"star reduce", mc_cost_star_reduce, hops, hops, hops},
-        {"star scatter", mc_cost_star_scatter, hops, part, none},
-        {"star gather", mc_cost_star_gather, hops, part, none},
-        {"full-mesh allgather", mc_cost_fullmesh_allgather, hops, part, none},
-        {"full-mesh reduce-scatter", mc_cost_fullmesh_reduce_scatter, hops, part, part},
-        {"alltoall by digits", mc_cost_digits_alltoall, rounds, moved, none},
-        {"pairwise alltoall", mc_cost_pairwise_alltoall, hops, part, none},
-        {"full-mesh allreduce", mc_cost_fullmesh_allreduce, hops, hops, hops},
+        {MESHCOLL_BCAST, "mst", logs, logs, none},
+        {MESHCOLL_REDUCE, "mst", logs, logs, logs},
+        {MESHCOLL_SCATTER, "mst", logs, part, none},
+        {MESHCOLL_ALLGATHER, "ring", hops, part, none},
+        {MESHCOLL_REDUCE_SCATTER, "ring", hops, part, part},
+        {MESHCOLL_BCAST, "long", r(lg(p) + p - 1, 1), times(part, 2), none},
+        {MESHCOLL_REDUCE, "long", r(lg(p) + p - 1, 1), times(part, 2), part},
+        {MESHCOLL_ALLREDUCE, "ring", times(hops, 2), times(part, 2), part},
+        {MESHCOLL_ALLREDUCE, "mst", times(logs, 2), times(logs, 2), logs},
+        {MESHCOLL_BCAST, "chain", hops, hops, none},
+        {MESHCOLL_REDUCE, "chain", hops, hops, hops},
+        {MESHCOLL_BCAST, "star", hops, hops, none},
+        {MESHCOLL_REDUCE, "star", hops, hops, hops},
+        {MESHCOLL_SCATTER, "star", hops, part, none},
+        {MESHCOLL_GATHER, "star", hops, part, none},
+        {MESHCOLL_ALLGATHER, "fullmesh", hops, part, none},
+        {MESHCOLL_REDUCE_SCATTER, "fullmesh", hops, part, part},
+        {MESHCOLL_ALLTOALL, "digits", rounds, moved, none},
+        {MESHCOLL_ALLTOALL, "pairwise", hops, part, none},
+        {MESHCOLL_ALLREDUCE, "fullmesh", hops, hops, hops},
     };
     for (size_t i = 0; i < MC_COUNT(rows); i++)
         see(&rows[i], context);
@@ -148,11 +147,12 @@ static void see_plain(const row_t *row, const void *context)
 {
     mc_line_shape_t shape = *(const mc_line_shape_t *)context;
     char what[64];
-    snprintf(what, sizeof what, "%s, p=%d root=%d", row->name, shape.line.len, shape.line.root);
-    const mc_phase_cost_t cost = row->cost(&shape);
+    snprintf(what, sizeof what, "%s:%s, p=%d root=%d", mc_moves[row->collective].name, row->name,
+             shape.line.len, shape.line.root);
+    const mc_phase_cost_t cost = cost_of(row->collective, row->name, &shape);
     expect_term(&cost.once.dim[0], row->alpha, row->beta, row->gamma, what);
     shape.share = mc_ratio(1, 7);
-    const mc_phase_cost_t less = row->cost(&shape);
+    const mc_phase_cost_t less = cost_of(row->collective, row->name, &shape);
     expect_term(&less.once.dim[0], row->alpha, mc_ratio_mul(row->beta, shape.share),
                 mc_ratio_mul(row->gamma, shape.share), what);
 }
@@ -173,9 +173,9 @@ static void see_merged(const row_t *row, const void *context)
 {
     const mc_line_shape_t *const shape = context;
     char what[64];
-    snprintf(what, sizeof what, "%s, merged p=%d root=%d", row->name, shape->line.len,
-             shape->line.root);
-    const mc_phase_cost_t cost = row->cost(shape);
+    snprintf(what, sizeof what, "%s:%s, merged p=%d root=%d", mc_moves[row->collective].name,
+             row->name, shape->line.len, shape->line.root);
+    const mc_phase_cost_t cost = cost_of(row->collective, row->name, shape);
     const mc_term_t sum = total(&cost.once);
     expect_term(&sum, row->alpha, row->beta, row->gamma, what);
 }
@@ -203,7 +203,7 @@ Test(cost, chain_pipelines)
             char text[32];
             snprintf(text, sizeof text, "x=%d", p);
             const mc_line_shape_t shape = shape_of(&mesh, text, p / 2);
-            const mc_phase_cost_t cost = mc_cost_chain_bcast(&shape);
+            const mc_phase_cost_t cost = cost_of(MESHCOLL_BCAST, "chain", &shape);
             const mc_term_t once = cost.once.dim[0], busy = cost.busy.dim[0];
             const mc_ratio_t alpha = mc_ratio_add(once.alpha, times(busy.alpha, k - 1));
             const mc_ratio_t beta = mc_ratio_add(once.beta, times(busy.beta, k - 1));
@@ -221,7 +221,7 @@ Test(cost, busiest_rank_of_the_others_is_busy_all_the_time)
     for (int32_t i = 0; i < mc_n_algorithms; i++) {
         mc_mesh_t mesh;
         const mc_line_shape_t shape = shape_of(&mesh, "x=6", 2);
-        const mc_phase_cost_t cost = mc_algorithms[i].cost(&shape);
+        const mc_phase_cost_t cost = mc_algorithm_cost(i, &shape);
         if (mc_algorithms[i].fan == MC_FAN_CHAIN)
             continue;
         const mc_term_t *const once = &cost.once.dim[0];
@@ -235,9 +235,10 @@ Test(cost, stars_on_pulled_links)
     mc_mesh_t mesh;
     mc_line_shape_t shape = shape_of(&mesh, "x=8", 3);
     shape.pulled[0] = true;
-    const mc_phase_cost_t bcast = mc_cost_star_bcast(&shape), reduce = mc_cost_star_reduce(&shape);
-    const mc_phase_cost_t scatter = mc_cost_star_scatter(&shape);
-    const mc_phase_cost_t gather = mc_cost_star_gather(&shape);
+    const mc_phase_cost_t bcast = cost_of(MESHCOLL_BCAST, "star", &shape),
+                          reduce = cost_of(MESHCOLL_REDUCE, "star", &shape);
+    const mc_phase_cost_t scatter = cost_of(MESHCOLL_SCATTER, "star", &shape);
+    const mc_phase_cost_t gather = cost_of(MESHCOLL_GATHER, "star", &shape);
     expect_term(&bcast.once.dim[0], r(1, 1), r(1, 1), r(0, 1), "bcast");
     expect_term(&reduce.once.dim[0], r(7, 1), r(7, 1), r(7, 1), "reduce");
     expect_term(&scatter.once.dim[0], r(1, 1), r(1, 8), r(0, 1), "scatter");
@@ -250,7 +251,7 @@ Test(cost, full_mesh_allreduce_on_a_pulled_link)
     mc_mesh_t mesh;
     mc_line_shape_t shape = shape_of(&mesh, "x=4", 0);
     shape.pulled[0] = true;
-    const mc_phase_cost_t full = mc_cost_fullmesh_allreduce(&shape);
+    const mc_phase_cost_t full = cost_of(MESHCOLL_ALLREDUCE, "fullmesh", &shape);
     expect_term(&full.once.dim[0], r(3, 1), r(6, 1), r(3, 1), "full-mesh allreduce");
 }
 
@@ -260,12 +261,12 @@ Test(cost, lines_that_share_ports_wait_for_each_other)
     mc_line_shape_t shape = shape_of(&mesh, "x=4", 0);
     shape.sharers[0] = 8;
     shape.ports[0] = 3;
-    const mc_phase_cost_t bcast = mc_cost_mst_bcast(&shape);
-    const mc_phase_cost_t ring = mc_cost_ring_reduce_scatter(&shape);
+    const mc_phase_cost_t bcast = cost_of(MESHCOLL_BCAST, "mst", &shape);
+    const mc_phase_cost_t ring = cost_of(MESHCOLL_REDUCE_SCATTER, "ring", &shape);
     expect_term(&bcast.once.dim[0], r(2, 1), r(16, 3), r(0, 1), "mst bcast");
     expect_term(&ring.once.dim[0], r(3, 1), r(2, 1), r(3, 4), "ring reduce-scatter");
     shape.ports[0] = 8;
-    const mc_phase_cost_t enough = mc_cost_mst_bcast(&shape);
+    const mc_phase_cost_t enough = cost_of(MESHCOLL_BCAST, "mst", &shape);
     expect_term(&enough.once.dim[0], r(2, 1), r(2, 1), r(0, 1), "enough ports");
 }
 
@@ -276,13 +277,14 @@ Test(cost, merged_mst_is_charged_round_by_round)
     mc_mesh_t mesh;
     const mc_ratio_t none = r(0, 1);
     const mc_line_shape_t even = shape_of(&mesh, "box=4,gpu=8", 0);
-    const mc_phase_cost_t bcast = mc_cost_mst_bcast(&even), scatter = mc_cost_mst_scatter(&even);
+    const mc_phase_cost_t bcast = cost_of(MESHCOLL_BCAST, "mst", &even),
+                          scatter = cost_of(MESHCOLL_SCATTER, "mst", &even);
     expect_term(&bcast.once.dim[0], r(2, 1), r(2, 1), none, "4 x 8, box");
     expect_term(&bcast.once.dim[1], r(3, 1), r(3, 1), none, "4 x 8, gpu");
     expect_term(&scatter.once.dim[0], r(2, 1), r(3, 4), none, "4 x 8 scatter, box");
     expect_term(&scatter.once.dim[1], r(3, 1), r(7, 32), none, "4 x 8 scatter, gpu");
     const mc_line_shape_t odd = shape_of(&mesh, "box=3,gpu=3", 4);
-    const mc_phase_cost_t reduce = mc_cost_mst_reduce(&odd);
+    const mc_phase_cost_t reduce = cost_of(MESHCOLL_REDUCE, "mst", &odd);
     expect_term(&reduce.once.dim[0], r(3, 1), r(3, 1), r(3, 1), "3 x 3, box");
     expect_term(&reduce.once.dim[1], r(1, 1), r(1, 1), r(1, 1), "3 x 3, gpu");
 }
@@ -293,12 +295,12 @@ Test(cost, merged_rounds_count_crossings)
     mc_mesh_t mesh;
     mc_line_shape_t shape = shape_of(&mesh, "box=2,gpu=4", 0);
     shape.ports[0] = 1;
-    const mc_phase_cost_t ring = mc_cost_ring_allgather(&shape);
-    const mc_phase_cost_t full = mc_cost_fullmesh_allgather(&shape);
+    const mc_phase_cost_t ring = cost_of(MESHCOLL_ALLGATHER, "ring", &shape);
+    const mc_phase_cost_t full = cost_of(MESHCOLL_ALLGATHER, "fullmesh", &shape);
     expect_term(&ring.once.dim[0], r(7, 1), r(7, 8), r(0, 1), "ring");
     expect_term(&full.once.dim[0], r(7, 1), r(1 + 2 + 3 + 4 + 3 + 2 + 1, 8), r(0, 1), "full mesh");
     shape.ports[0] = 2;
-    const mc_phase_cost_t two = mc_cost_fullmesh_allgather(&shape);
+    const mc_phase_cost_t two = cost_of(MESHCOLL_ALLGATHER, "fullmesh", &shape);
     expect_term(&two.once.dim[0], r(7, 1), r(2 + 2 + 3 + 4 + 3 + 2 + 2, 16), r(0, 1), "two ports");
     expect_term(&two.once.dim[1], r(0, 1), r(0, 1), r(0, 1), "inside");
 }
@@ -308,7 +310,8 @@ Test(cost, merged_chains_and_stars_are_charged_hop_by_hop)
     mc_mesh_t mesh;
     const mc_ratio_t none = r(0, 1);
     const mc_line_shape_t inner = shape_of(&mesh, "box=3,gpu=4", 5);
-    const mc_phase_cost_t chain = mc_cost_chain_bcast(&inner), star = mc_cost_star_bcast(&inner);
+    const mc_phase_cost_t chain = cost_of(MESHCOLL_BCAST, "chain", &inner),
+                          star = cost_of(MESHCOLL_BCAST, "star", &inner);
     expect_term(&chain.once.dim[0], r(3, 1), r(3, 1), none, "chain from the middle, box");
     expect_term(&chain.once.dim[1], r(8, 1), r(8, 1), none, "chain from the middle, gpu");
     expect_term(&chain.busy.dim[0], r(1, 1), r(1, 1), none, "chain busy, box");
@@ -316,7 +319,8 @@ Test(cost, merged_chains_and_stars_are_charged_hop_by_hop)
     expect_term(&star.once.dim[0], r(8, 1), r(8, 1), none, "star, box");
     expect_term(&star.once.dim[1], r(3, 1), r(3, 1), none, "star, gpu");
     const mc_line_shape_t edge = shape_of(&mesh, "box=3,gpu=4", 4);
-    const mc_phase_cost_t down = mc_cost_chain_bcast(&edge), up = mc_cost_chain_reduce(&edge);
+    const mc_phase_cost_t down = cost_of(MESHCOLL_BCAST, "chain", &edge),
+                          up = cost_of(MESHCOLL_REDUCE, "chain", &edge);
     expect_term(&down.once.dim[0], r(2, 1), r(2, 1), none, "chain from a box's first, box");
     expect_term(&up.once.dim[0], r(3, 1), r(3, 1), r(3, 1), "chain to a box's first, box");
 }

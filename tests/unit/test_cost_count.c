@@ -1,6 +1,6 @@
 /* Costs that are not walked message by message, against a count of every message of every round. */
-#include "compose/algorithms/registry.h"
 #include "mst/mst.h"
+#include "support/costs.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -137,7 +137,8 @@ static void each_shape(void (*see)(const mc_line_shape_t *shape, const char *tex
 
 static void see_mst(const mc_line_shape_t *shape, const char *text)
 {
-    const mc_phase_cost_t bcast = mc_cost_mst_bcast(shape), scatter = mc_cost_mst_scatter(shape);
+    const mc_phase_cost_t bcast = cost_of(MESHCOLL_BCAST, "mst", shape),
+                          scatter = cost_of(MESHCOLL_SCATTER, "mst", shape);
     const mc_cost_t whole = counted_mst(shape, true), halves = counted_mst(shape, false);
     expect_same(&bcast.once, &whole, text);
     expect_same(&scatter.once, &halves, text);
@@ -153,7 +154,7 @@ static void see_fullmesh(const mc_line_shape_t *shape, const char *text)
     int32_t top = 0;
     while (shape->mesh->dim[top].extent == 1)
         top++;
-    const mc_phase_cost_t cost = mc_cost_fullmesh_allgather(shape);
+    const mc_phase_cost_t cost = cost_of(MESHCOLL_ALLGATHER, "fullmesh", shape);
     mc_cost_t wanted = mc_cost_zero();
     wanted.dim[top].alpha = mc_ratio(shape->line.len - 1, 1);
     wanted.dim[top].beta = counted_fullmesh(shape, top);

@@ -90,7 +90,7 @@ static void compare(const place_t *at, int32_t algorithm, int32_t root, double m
  * use a wire in opposite directions. */
 static double slack_of(const mc_algorithm_t *a, bool powers, int32_t ports)
 {
-    if (a->composite)
+    if (a->parts)
         return powers ? 2 : 4;
     return powers ? (ports == 2 ? 1.1 : 1) : a->aligned == MC_ALIGNED_ANY ? 5 : 3;
 }

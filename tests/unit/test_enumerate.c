@@ -65,7 +65,7 @@ static void expect_sound(const char *mesh_text, mc_paths_t which)
                          meshcoll_last_error());
             cr_assert_eq(s->segments, 1u);
             for (int32_t p = 0; p < s->n_phases; p++)
-                cr_assert_not(mc_algorithms[s->phase[p].algorithm].composite);
+                cr_assert_null(mc_algorithms[s->phase[p].algorithm].parts);
         }
         qsort(list.strategy, list.n, sizeof *list.strategy, by_phases);
         for (size_t i = 1; i < list.n; i++)

@@ -68,7 +68,7 @@ static void check_composites(sweep_t *sweep, meshcoll_collective_t collective)
 {
     mc_strategy_t s = {.collective = collective, .segments = 1, .n_phases = 1};
     for (int32_t a = 0; a < mc_n_algorithms; a++)
-        if (mc_algorithms[a].composite && mc_algorithms[a].collective == collective) {
+        if (mc_algorithms[a].parts && mc_algorithms[a].collective == collective) {
             s.phase[0] = (mc_phase_t){a, {0, sweep->mesh->ndims}};
             check_claim(sweep, &s);
         }

@@ -233,7 +233,7 @@ Test(strategy, every_algorithm_is_found_by_its_name)
     for (int32_t i = 0; i < mc_n_algorithms; i++) {
         const mc_algorithm_t *const a = &mc_algorithms[i];
         cr_assert_eq(mc_algorithm_find(a->collective, a->name, strlen(a->name)), i);
-        cr_assert_not_null(a->generate);
-        cr_assert_not_null(a->cost);
+        cr_assert(a->generate || a->parts);
+        cr_assert(a->cost || a->parts);
     }
 }

@@ -155,7 +155,7 @@ static void check_others(sweep_t *w, meshcoll_collective_t collective)
 {
     mc_strategy_t s = {.collective = collective, .n_phases = 1};
     for (int32_t a = 0; a < mc_n_algorithms; a++)
-        if (mc_algorithms[a].composite && mc_algorithms[a].collective == collective) {
+        if (mc_algorithms[a].parts && mc_algorithms[a].collective == collective) {
             s.phase[0] = (mc_phase_t){a, {0, w->mesh.ndims}};
             check_cuts(w, &s);
         }

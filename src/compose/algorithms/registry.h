@@ -31,13 +31,20 @@ typedef enum {
     MC_FAN_OUT_ALL  /* all others are receivers */
 } mc_fan_t;
 
+/* The name of an algorithm that another one is made of. */
 typedef struct {
     meshcoll_collective_t collective;
     const char *name;
-    mc_generator_t generate;
-    mc_line_cost_t cost;
-    bool slices;      /* cuts the line's dimensions into slices, even if its result is uncut */
-    bool composite;   /* equals a path of two other algorithms, so it is not enumerated */
+} mc_part_name_t;
+
+typedef struct {
+    meshcoll_collective_t collective;
+    const char *name;
+    mc_generator_t generate; /* NULL: those of its parts */
+    mc_line_cost_t cost;     /* NULL: those of its parts */
+    bool slices; /* cuts the line's dimensions into slices, even if its result is uncut */
+    /* of a composite one: the two others whose path it equals, so it is not enumerated; else NULL */
+    const mc_part_name_t *parts;
     bool keeps_order; /* reduces in the order of the line with any root: x0 (+) x1 (+) x2 … */
     mc_aligned_t aligned;
     mc_fan_t fan;
@@ -50,6 +57,11 @@ typedef struct {
 enum { MC_MAX_ALGORITHMS = 64 }; /* mc_choices_t has a bit for each */
 extern const mc_algorithm_t mc_algorithms[];
 extern const int32_t mc_n_algorithms;
+
+/* Adds its steps on a line, or those of its parts, one after the other; and its cost on lines of that shape,
+ * of which the caller leaves `reduces` to `aligned` open. */
+mc_tile_t mc_algorithm_generate(int32_t algorithm, mc_builder_t *b, mc_line_t l, mc_tile_t v);
+mc_phase_cost_t mc_algorithm_cost(int32_t algorithm, const mc_line_shape_t *shape);
 
 /* Does it sum on a line of `len` ranks by the aligned tree? */
 bool mc_algorithm_aligned(int32_t algorithm, int32_t len);

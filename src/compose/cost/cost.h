@@ -82,6 +82,9 @@ typedef struct {
  *   walks      the cache of lines priced before; NULL: none
  *   boxes      the boxes of a ragged mesh, for a line of all ranks; in `mesh` each is then as large as
  *              the largest. NULL: none
+ *   reduces, slices, root_sends, aligned
+ *              what the algorithm does on it: sums; sends slices, not the whole tile; has a root that sends,
+ *              not one that receives; halves as the aligned tree does
  *   at_root    the part of the tile that stays at the root of a scatter or gather; 0: 1 / line.len, a
  *              slice like any other rank's
  */
@@ -93,6 +96,7 @@ typedef struct {
     int64_t lines;
     int32_t sharers[MC_MAX_DIMS], ports[MC_MAX_DIMS], wire[MC_MAX_DIMS];
     bool pulled[MC_MAX_DIMS];
+    bool reduces, slices, root_sends, aligned;
     mc_walks_t *walks;
     mc_ratio_t at_root;
 } mc_line_shape_t;
@@ -102,32 +106,19 @@ typedef struct {
  * wires of inner dimensions carry in it. */
 typedef mc_phase_cost_t (*mc_line_cost_t)(const mc_line_shape_t *shape);
 
-mc_phase_cost_t mc_cost_mst_bcast(const mc_line_shape_t *shape);
-mc_phase_cost_t mc_cost_mst_reduce(const mc_line_shape_t *shape);
-mc_phase_cost_t mc_cost_mst_reduce_aligned(const mc_line_shape_t *shape);
-mc_phase_cost_t mc_cost_mst_scatter(const mc_line_shape_t *shape); /* and gather */
-mc_phase_cost_t mc_cost_mst_allreduce(const mc_line_shape_t *shape);
-mc_phase_cost_t mc_cost_ring_allgather(const mc_line_shape_t *shape);
-mc_phase_cost_t mc_cost_ring_reduce_scatter(const mc_line_shape_t *shape);
-mc_phase_cost_t mc_cost_ring_allreduce(const mc_line_shape_t *shape);
-mc_phase_cost_t mc_cost_long_bcast(const mc_line_shape_t *shape);
-mc_phase_cost_t mc_cost_long_reduce(const mc_line_shape_t *shape);
-mc_phase_cost_t mc_cost_chain_bcast(const mc_line_shape_t *shape);
-mc_phase_cost_t mc_cost_chain_reduce(const mc_line_shape_t *shape);
-mc_phase_cost_t mc_cost_edst_bcast(const mc_line_shape_t *shape);
-mc_phase_cost_t mc_cost_edst_reduce(const mc_line_shape_t *shape);
-mc_phase_cost_t mc_cost_star_bcast(const mc_line_shape_t *shape);
-mc_phase_cost_t mc_cost_star_reduce(const mc_line_shape_t *shape);
-mc_phase_cost_t mc_cost_star_scatter(const mc_line_shape_t *shape);
-/* The same as scatter on a wire. On a pulled link the root receives one message after the other, whereas
- * receivers of a scatter pull all at once. */
-mc_phase_cost_t mc_cost_star_gather(const mc_line_shape_t *shape);
-/* A rank sends p-1 messages in a row; the textbook counts them as one time step. */
-mc_phase_cost_t mc_cost_fullmesh_allgather(const mc_line_shape_t *shape);
-mc_phase_cost_t mc_cost_fullmesh_reduce_scatter(const mc_line_shape_t *shape);
+/* For bcast, reduce, scatter and gather, as the shape says. */
+mc_phase_cost_t mc_cost_mst(const mc_line_shape_t *shape);
+mc_phase_cost_t mc_cost_chain(const mc_line_shape_t *shape);
+mc_phase_cost_t mc_cost_edst(const mc_line_shape_t *shape);
+/* On a pulled link a root that receives takes one message after the other, whereas receivers pull from a
+ * root that sends all at once. */
+mc_phase_cost_t mc_cost_star(const mc_line_shape_t *shape);
+/* For allgather and reduce-scatter. */
+mc_phase_cost_t mc_cost_ring(const mc_line_shape_t *shape);
+/* A rank sends p-1 messages in a row; the textbook counts them as one time step. Also for the pairwise
+ * alltoall: of an alltoall n is what one rank sends; it is the same in every phase. */
+mc_phase_cost_t mc_cost_fullmesh(const mc_line_shape_t *shape);
 mc_phase_cost_t mc_cost_fullmesh_allreduce(const mc_line_shape_t *shape);
-/* p-1 rounds of n/p. Of an alltoall n is what one rank sends; it is the same in every phase. */
-mc_phase_cost_t mc_cost_pairwise_alltoall(const mc_line_shape_t *shape);
 /* For each prime factor f of p: f-1 rounds of n/f. */
 mc_phase_cost_t mc_cost_digits_alltoall(const mc_line_shape_t *shape);
 

@@ -22,13 +22,13 @@ static int32_t hops_round(const mc_line_shape_t *shape, int32_t d)
 
 /* In every round one message of the line leaves each box, of whatever dimension, and one enters it: each
  * port passes it once. */
-static mc_phase_cost_t ring(const mc_line_shape_t *shape, bool reduces)
+mc_phase_cost_t mc_cost_ring(const mc_line_shape_t *shape)
 {
     mc_cost_t once = mc_cost_zero(), inner = mc_cost_zero();
     const int32_t p = shape->line.len, d = mc_shape_top(shape);
     const mc_ratio_t part = mc_ratio(p - 1, p);
     unsigned passed = 1u << mc_shape_port(shape, d);
-    mc_charge(&once, shape, d, p - 1, part, mc_shape_slowed(shape, d, 1), reduces);
+    mc_charge(&once, shape, d, p - 1, part, mc_shape_slowed(shape, d, 1), shape->reduces);
     for (int32_t i = 0; i < shape->line.dims.count; i++) {
         const int32_t e = shape->line.dims.first + i, hops = hops_round(shape, e);
         mc_charge_messages(&once, shape, e, (int64_t)(p - 1) * hops, mc_ratio(1, p));
@@ -37,22 +37,6 @@ static mc_phase_cost_t ring(const mc_line_shape_t *shape, bool reduces)
         passed |= hops > 0 ? 1u << mc_shape_port(shape, e) : 0;
     }
     return mc_phase_with_inner(&once, &inner);
-}
-
-mc_phase_cost_t mc_cost_ring_allgather(const mc_line_shape_t *shape)
-{
-    return ring(shape, false);
-}
-
-mc_phase_cost_t mc_cost_ring_reduce_scatter(const mc_line_shape_t *shape)
-{
-    return ring(shape, true);
-}
-
-mc_phase_cost_t mc_cost_ring_allreduce(const mc_line_shape_t *shape)
-{
-    const mc_phase_cost_t down = ring(shape, true), up = ring(shape, false);
-    return mc_phase_cost_add(&down, &up);
 }
 
 /* Outermost dimension of the line in which indices i and j differ. */
@@ -67,12 +51,17 @@ static int32_t level(const mc_line_shape_t *shape, int32_t i, int32_t j)
     return d;
 }
 
-/* Each hop waits for the one before; the first one starts at index `first`. A rank is ready for the next
- * segment after one message. */
-static mc_phase_cost_t chain(const mc_line_shape_t *shape, int32_t first, bool reduces)
+/* The index at which a chain begins. */
+static int32_t chain_begin(const mc_line_shape_t *shape)
+{
+    return (shape->line.root + shape->reduces) % shape->line.len;
+}
+
+/* Each hop waits for the one before. A rank is ready for the next segment after one message. */
+mc_phase_cost_t mc_cost_chain(const mc_line_shape_t *shape)
 {
     mc_phase_cost_t cost = {mc_cost_zero(), mc_cost_zero()};
-    const int32_t p = shape->line.len;
+    const int32_t p = shape->line.len, first = chain_begin(shape);
     if (p == 1)
         return cost;
     const int32_t missing = level(shape, first, (first + p - 1) % p);
@@ -83,24 +72,14 @@ static mc_phase_cost_t chain(const mc_line_shape_t *shape, int32_t first, bool r
         const mc_ratio_t slowed = mc_shape_slowed(shape, d, 1);
         if (n == 0)
             continue;
-        mc_charge(&cost.once, shape, d, n, mc_ratio(n, 1), slowed, reduces);
+        mc_charge(&cost.once, shape, d, n, mc_ratio(n, 1), slowed, shape->reduces);
         if (!(passed >> mc_shape_port(shape, d) & 1))
-            mc_charge(&cost.busy, shape, d, 1, mc_ratio(1, 1), slowed, reduces);
+            mc_charge(&cost.busy, shape, d, 1, mc_ratio(1, 1), slowed, shape->reduces);
         passed |= 1u << mc_shape_port(shape, d);
         mc_charge_messages(&cost.once, shape, d, n, mc_ratio(1, 1));
         mc_charge_messages(&cost.busy, shape, d, n, mc_ratio(1, 1));
     }
     return cost;
-}
-
-mc_phase_cost_t mc_cost_chain_bcast(const mc_line_shape_t *shape)
-{
-    return chain(shape, shape->line.root, false);
-}
-
-mc_phase_cost_t mc_cost_chain_reduce(const mc_line_shape_t *shape)
-{
-    return chain(shape, (shape->line.root + 1) % shape->line.len, true);
 }
 
 /* The tree of rows carries half of the slices, rounded down, and the tree of columns the others. */
@@ -125,11 +104,10 @@ static mc_line_shape_t row_of(const mc_line_shape_t *shape, int32_t rows)
 
 /* Counts the messages of both trees. The tree of rows goes along one row, down all columns but one, and
  * in all rows but one from the last rank to the first; the tree of columns does the same with rows and
- * columns exchanged. A row's chain begins at index `first`. */
-static void charge_trees(mc_cost_t *cost, const mc_line_shape_t *shape, const mc_line_shape_t *row,
-                         int32_t first)
+ * columns exchanged. */
+static void charge_trees(mc_cost_t *cost, const mc_line_shape_t *shape, const mc_line_shape_t *row)
 {
-    const int32_t d = mc_shape_top(shape), columns = row->line.len;
+    const int32_t d = mc_shape_top(shape), columns = row->line.len, first = chain_begin(row);
     const int64_t down = shape->line.len / columns - 1, along = columns - 1;
     const int32_t missing = level(row, first, (first + columns - 1) % columns);
     const mc_ratio_t by_rows = half(shape, false), by_columns = half(shape, true);
@@ -144,74 +122,45 @@ static void charge_trees(mc_cost_t *cost, const mc_line_shape_t *shape, const mc
 
 /* Each tree goes along a row and down a column. The last messages of the two trees are concurrent: one
  * goes along a row, the other down a column. */
-static mc_phase_cost_t edst(const mc_line_shape_t *shape, bool reduces)
+mc_phase_cost_t mc_cost_edst(const mc_line_shape_t *shape)
 {
     const int32_t d = mc_shape_top(shape), rows = shape->mesh->dim[d].extent;
     if (shape->boxes || rows == shape->line.len)
-        return chain(shape, (shape->line.root + reduces) % shape->line.len, reduces);
+        return mc_cost_chain(shape);
     const mc_line_shape_t row = row_of(shape, rows);
-    const int32_t first = (row.line.root + reduces) % row.line.len;
-    mc_phase_cost_t cost = chain(&row, first, reduces);
+    mc_phase_cost_t cost = mc_cost_chain(&row);
     const mc_ratio_t slowed = mc_shape_slowed(shape, d, mc_shape_box(shape, d));
-    mc_charge(&cost.once, &row, d, rows, mc_ratio(rows, 1), slowed, reduces);
-    mc_charge(&cost.busy, &row, d, 1, mc_ratio(1, 1), slowed, reduces);
-    charge_trees(&cost.once, shape, &row, first);
-    charge_trees(&cost.busy, shape, &row, first);
+    mc_charge(&cost.once, &row, d, rows, mc_ratio(rows, 1), slowed, shape->reduces);
+    mc_charge(&cost.busy, &row, d, 1, mc_ratio(1, 1), slowed, shape->reduces);
+    charge_trees(&cost.once, shape, &row);
+    charge_trees(&cost.busy, shape, &row);
     return cost;
 }
 
-mc_phase_cost_t mc_cost_edst_bcast(const mc_line_shape_t *shape)
+/* The part of the tile that one other rank receives from the root, or sends to it. */
+static mc_ratio_t star_part(const mc_line_shape_t *shape)
 {
-    return edst(shape, false);
+    return shape->slices ? mc_ratio_mul(mc_shape_passed(shape), mc_ratio(1, shape->line.len - 1))
+                         : mc_ratio(1, 1);
 }
 
-mc_phase_cost_t mc_cost_edst_reduce(const mc_line_shape_t *shape)
-{
-    return edst(shape, true);
-}
-
-/* The root handles p-1 messages of `part` one after another. Receivers that pull from it do so all at
- * once, and those of one box share its ports. `pulls`: the root is the one that is read. */
-static mc_phase_cost_t star(const mc_line_shape_t *shape, mc_ratio_t part, bool pulls, bool reduces)
+/* The root handles p-1 messages one after another. Receivers that pull from it do so all at once, and those
+ * of one box share its ports. */
+mc_phase_cost_t mc_cost_star(const mc_line_shape_t *shape)
 {
     mc_cost_t cost = mc_cost_zero();
+    const mc_ratio_t part = star_part(shape);
     for (int32_t i = 0; i < shape->line.dims.count; i++) {
         const int32_t d = shape->line.dims.first + i, block = mc_shape_block(shape, d);
         const int32_t n = mc_shape_beyond(shape, d, shape->line.root);
-        const bool at_once = pulls && shape->pulled[d] && n > 0;
+        const bool at_once = shape->root_sends && shape->pulled[d] && n > 0;
         const int32_t rounds = at_once ? 1 : n;
         const mc_ratio_t moved = mc_ratio_mul(mc_ratio(rounds, 1), part);
         const mc_ratio_t slowed = mc_shape_slowed(shape, d, at_once ? block : 1);
-        mc_charge_row(&cost, shape, d, rounds, moved, slowed, reduces);
+        mc_charge_row(&cost, shape, d, rounds, moved, slowed, shape->reduces);
         mc_charge_messages(&cost, shape, d, n, part);
     }
     return same_when_busy(cost);
-}
-
-/* The part of the tile that one other rank receives of a scatter, or sends to a gather. */
-static mc_ratio_t slice(const mc_line_shape_t *shape)
-{
-    return mc_ratio_mul(mc_shape_passed(shape), mc_ratio(1, shape->line.len - 1));
-}
-
-mc_phase_cost_t mc_cost_star_bcast(const mc_line_shape_t *shape)
-{
-    return star(shape, mc_ratio(1, 1), true, false);
-}
-
-mc_phase_cost_t mc_cost_star_reduce(const mc_line_shape_t *shape)
-{
-    return star(shape, mc_ratio(1, 1), false, true);
-}
-
-mc_phase_cost_t mc_cost_star_scatter(const mc_line_shape_t *shape)
-{
-    return star(shape, slice(shape), true, false);
-}
-
-mc_phase_cost_t mc_cost_star_gather(const mc_line_shape_t *shape)
-{
-    return star(shape, slice(shape), false, false);
 }
 
 /* 1 + 2 + … + n. */
@@ -276,16 +225,17 @@ static void load_fullmesh(mc_cost_t *busy, const mc_line_shape_t *shape, mc_rati
 }
 
 /* In round k each rank sends to the rank k further; min(k, s, p-k) messages leave a box of s ranks. */
-static mc_phase_cost_t fullmesh(const mc_line_shape_t *shape, mc_ratio_t part, bool reduces)
+mc_phase_cost_t mc_cost_fullmesh(const mc_line_shape_t *shape)
 {
     mc_cost_t cost = mc_cost_zero();
+    const mc_ratio_t part = shape->slices ? mc_ratio(1, shape->line.len) : mc_ratio(1, 1);
     const int32_t p = shape->line.len, d = mc_shape_top(shape), s = mc_shape_box(shape, d);
     const int64_t ports = shape->ports[d], sharers = shape->sharers[d];
     const int64_t slots =
         slots_to((p - 1) / 2, s, sharers, ports) + slots_to(p / 2, s, sharers, ports);
     const mc_ratio_t slowed = p > 1 ? mc_ratio(slots, ports * (p - 1)) : mc_ratio(1, 1);
     const mc_ratio_t moved = mc_ratio_mul(mc_ratio(p - 1, 1), part);
-    mc_charge_row(&cost, shape, d, p - 1, moved, slowed, reduces);
+    mc_charge_row(&cost, shape, d, p - 1, moved, slowed, shape->reduces);
     for (int32_t i = 0; i < shape->line.dims.count; i++) {
         const int32_t e = shape->line.dims.first + i;
         mc_charge_messages(&cost, shape, e, pairs(shape, e), part);
@@ -295,26 +245,11 @@ static mc_phase_cost_t fullmesh(const mc_line_shape_t *shape, mc_ratio_t part, b
     return both;
 }
 
-mc_phase_cost_t mc_cost_fullmesh_allgather(const mc_line_shape_t *shape)
-{
-    return fullmesh(shape, mc_ratio(1, shape->line.len), false);
-}
-
-mc_phase_cost_t mc_cost_fullmesh_reduce_scatter(const mc_line_shape_t *shape)
-{
-    return fullmesh(shape, mc_ratio(1, shape->line.len), true);
-}
-
-mc_phase_cost_t mc_cost_pairwise_alltoall(const mc_line_shape_t *shape)
-{
-    return fullmesh(shape, mc_ratio(1, shape->line.len), false);
-}
-
 /* The line's first rank sums into the buffer that the others read, so on a pulled link it reads their
  * data after they have read its own. */
 mc_phase_cost_t mc_cost_fullmesh_allreduce(const mc_line_shape_t *shape)
 {
-    mc_phase_cost_t cost = fullmesh(shape, mc_ratio(1, 1), true);
+    mc_phase_cost_t cost = mc_cost_fullmesh(shape);
     const int32_t d = mc_shape_top(shape);
     mc_term_t *const once = &cost.once.dim[d];
     if (shape->pulled[d])

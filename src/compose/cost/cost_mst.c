@@ -34,8 +34,6 @@ typedef struct {
     mc_round_t *found;
 } walk_t;
 
-typedef enum { WHOLE, HALVES } passes_t;
-
 /* Intervals of one depth are visited from left to right, so the messages of a box are adjacent. */
 static void count(tally_t *tally, int32_t box, int32_t *most)
 {
@@ -130,10 +128,10 @@ static void walk_halves(walk_t *walk, int32_t depth, int32_t lo, int32_t hi, int
     walk_halves(walk, depth + 1, h.mid + 1, h.hi, near_left ? h.far : h.near);
 }
 
-static void walk_init(walk_t *walk, const mc_line_shape_t *shape, mc_halve_t halve)
+static void walk_init(walk_t *walk, const mc_line_shape_t *shape)
 {
     const tally_t none = {-1, 0};
-    *walk = (walk_t){.shape = shape, .halve = halve};
+    *walk = (walk_t){.shape = shape, .halve = shape->aligned ? mc_halve_aligned : mc_halve};
     for (int32_t d = shape->line.dims.first; d < shape->line.dims.first + shape->line.dims.count;
          d++)
         if (shape->mesh->dim[d].extent > 1)
@@ -149,11 +147,10 @@ static void walk_init(walk_t *walk, const mc_line_shape_t *shape, mc_halve_t hal
     }
 }
 
-MC_APART static int32_t find_rounds(const mc_line_shape_t *shape, mc_halve_t halve,
-                                    mc_round_t found[MC_MAX_ROUNDS])
+MC_APART static int32_t find_rounds(const mc_line_shape_t *shape, mc_round_t found[MC_MAX_ROUNDS])
 {
     walk_t walk;
-    walk_init(&walk, shape, halve);
+    walk_init(&walk, shape);
     walk.found = found;
     memset(found, 0, MC_MAX_ROUNDS * sizeof *found);
     walk_halves(&walk, 0, 0, shape->line.len - 1, shape->line.root);
@@ -175,27 +172,25 @@ MC_APART static int32_t find_rounds(const mc_line_shape_t *shape, mc_halve_t hal
 }
 
 /* The part of the tile that a message of `slices` carries. */
-static mc_ratio_t part_of(const mc_line_shape_t *shape, passes_t passes, int32_t slices)
+static mc_ratio_t part_of(const mc_line_shape_t *shape, int32_t slices)
 {
-    return passes == WHOLE
-               ? mc_ratio(1, 1)
-               : mc_ratio_mul(mc_shape_passed(shape), mc_ratio(slices, shape->line.len - 1));
+    return shape->slices
+               ? mc_ratio_mul(mc_shape_passed(shape), mc_ratio(slices, shape->line.len - 1))
+               : mc_ratio(1, 1);
 }
 
-static void charge_inner(mc_cost_t *inner, const mc_line_shape_t *shape, const mc_round_t *round,
-                         passes_t passes)
+static void charge_inner(mc_cost_t *inner, const mc_line_shape_t *shape, const mc_round_t *round)
 {
     for (int32_t d = 0; d < MC_MAX_DIMS; d++)
         if (round->inner[d].most > 0)
-            mc_charge_wire(inner, shape, d, part_of(shape, passes, round->inner[d].slices),
+            mc_charge_wire(inner, shape, d, part_of(shape, round->inner[d].slices),
                            mc_shape_slowed(shape, d, round->inner[d].most));
 }
 
-MC_APART static mc_phase_cost_t merged(const mc_line_shape_t *shape, mc_halve_t halve,
-                                       passes_t passes, bool reduces)
+MC_APART static mc_phase_cost_t merged(const mc_line_shape_t *shape)
 {
     const mc_dims_t dims = shape->line.dims;
-    mc_walks_t *const walks = halve == mc_halve ? shape->walks : NULL;
+    mc_walks_t *const walks = shape->aligned ? NULL : shape->walks;
     mc_cost_t once = mc_cost_zero(), inner = mc_cost_zero();
     mc_round_t mine[MC_MAX_ROUNDS], *round = mine;
     int32_t own = 0, *n = &own;
@@ -204,22 +199,22 @@ MC_APART static mc_phase_cost_t merged(const mc_line_shape_t *shape, mc_halve_t 
         n = &walks->line[dims.first][dims.first + dims.count - 1].n;
     }
     if (*n == 0)
-        *n = find_rounds(shape, halve, round);
+        *n = find_rounds(shape, round);
     for (int32_t r = 0; r < *n; r++) {
-        mc_charge(&once, shape, round[r].top, 1, part_of(shape, passes, round[r].sent),
-                  mc_shape_slowed(shape, round[r].top, round[r].most), reduces);
-        charge_inner(&inner, shape, &round[r], passes);
+        mc_charge(&once, shape, round[r].top, 1, part_of(shape, round[r].sent),
+                  mc_shape_slowed(shape, round[r].top, round[r].most), shape->reduces);
+        charge_inner(&inner, shape, &round[r]);
     }
     return mc_phase_with_inner(&once, &inner);
 }
 
 /* The textbook's formula. On a plain line no box sends or receives two messages of a line in a round. */
-static mc_phase_cost_t plain(const mc_line_shape_t *shape, int32_t d, passes_t passes, bool reduces)
+static mc_phase_cost_t plain(const mc_line_shape_t *shape, int32_t d)
 {
     mc_cost_t cost = mc_cost_zero();
     const int32_t p = shape->line.len, rounds = mc_rounds(p, 1);
-    const mc_ratio_t part = passes == WHOLE ? mc_ratio(rounds, 1) : mc_shape_passed(shape);
-    mc_charge(&cost, shape, d, rounds, part, mc_shape_slowed(shape, d, 1), reduces);
+    const mc_ratio_t part = shape->slices ? mc_shape_passed(shape) : mc_ratio(rounds, 1);
+    mc_charge(&cost, shape, d, rounds, part, mc_shape_slowed(shape, d, 1), shape->reduces);
     return (mc_phase_cost_t){cost, cost};
 }
 
@@ -278,11 +273,10 @@ static int64_t slices_passed(int32_t p, int32_t root)
 }
 
 /* Between boxes of unequal sizes the tree sends one message to each box but the root's. */
-static void charge_ragged_tree(mc_cost_t *cost, const mc_line_shape_t *shape, passes_t passes)
+static void charge_ragged_tree(mc_cost_t *cost, const mc_line_shape_t *shape)
 {
     const int32_t p = shape->line.len, boxes = shape->boxes->n, inside = p - boxes;
-    const int64_t all =
-        passes == HALVES ? slices_passed(p, shape->line.root) : (int64_t)(p - 1) * p;
+    const int64_t all = shape->slices ? slices_passed(p, shape->line.root) : (int64_t)(p - 1) * p;
     const mc_ratio_t part = mc_ratio(all, (int64_t)(p - 1) * p);
     mc_charge_messages(cost, shape, MC_RAGGED_BOX, boxes - 1, part);
     mc_charge_messages(cost, shape, MC_RAGGED_FOLD, inside, part);
@@ -291,11 +285,11 @@ static void charge_ragged_tree(mc_cost_t *cost, const mc_line_shape_t *shape, pa
 /* Counts the messages of a tree whose subtrees are the blocks of the line: in each dimension one less than
  * there are blocks. This is an approximation if a halving cuts through a block: some of its messages then
  * cross an outer dimension instead. */
-static void charge_tree(mc_cost_t *cost, const mc_line_shape_t *shape, passes_t passes)
+static void charge_tree(mc_cost_t *cost, const mc_line_shape_t *shape)
 {
     const int32_t p = shape->line.len;
     if (shape->boxes) {
-        charge_ragged_tree(cost, shape, passes);
+        charge_ragged_tree(cost, shape);
         return;
     }
     for (int32_t d = shape->line.dims.first; d < shape->line.dims.first + shape->line.dims.count;
@@ -305,61 +299,18 @@ static void charge_tree(mc_cost_t *cost, const mc_line_shape_t *shape, passes_t 
         const int64_t n = (int64_t)trees * (extent - 1);
         if (n == 0)
             continue;
-        const int64_t slices =
-            passes == HALVES ? slices_passed(extent, root) * trees * block : n * p;
+        const int64_t slices = shape->slices ? slices_passed(extent, root) * trees * block : n * p;
         mc_charge_messages(cost, shape, d, n, mc_ratio(slices, n * p));
     }
 }
 
 /* `busy` has the rounds of `once`: the root sends or receives in every round of a segment. */
-MC_APART static mc_phase_cost_t halving(const mc_line_shape_t *shape, mc_halve_t halve,
-                                        passes_t passes, bool reduces)
+mc_phase_cost_t mc_cost_mst(const mc_line_shape_t *shape)
 {
     const int32_t top = mc_shape_top(shape);
     const bool is_plain = mc_shape_block(shape, top) == 1;
-    mc_phase_cost_t cost =
-        is_plain ? plain(shape, top, passes, reduces) : merged(shape, halve, passes, reduces);
-    charge_tree(&cost.once, shape, passes);
-    charge_tree(&cost.busy, shape, passes);
+    mc_phase_cost_t cost = is_plain ? plain(shape, top) : merged(shape);
+    charge_tree(&cost.once, shape);
+    charge_tree(&cost.busy, shape);
     return cost;
-}
-
-mc_phase_cost_t mc_cost_mst_bcast(const mc_line_shape_t *shape)
-{
-    return halving(shape, mc_halve, WHOLE, false);
-}
-
-mc_phase_cost_t mc_cost_mst_reduce(const mc_line_shape_t *shape)
-{
-    return halving(shape, mc_halve, WHOLE, true);
-}
-
-mc_phase_cost_t mc_cost_mst_reduce_aligned(const mc_line_shape_t *shape)
-{
-    return halving(shape, mc_halve_aligned, WHOLE, true);
-}
-
-mc_phase_cost_t mc_cost_mst_scatter(const mc_line_shape_t *shape)
-{
-    return halving(shape, mc_halve, HALVES, false);
-}
-
-mc_phase_cost_t mc_cost_mst_allreduce(const mc_line_shape_t *shape)
-{
-    const mc_phase_cost_t first = mc_cost_mst_reduce(shape), second = mc_cost_mst_bcast(shape);
-    return mc_phase_cost_add(&first, &second);
-}
-
-mc_phase_cost_t mc_cost_long_bcast(const mc_line_shape_t *shape)
-{
-    const mc_phase_cost_t first = mc_cost_mst_scatter(shape);
-    const mc_phase_cost_t second = mc_cost_ring_allgather(shape);
-    return mc_phase_cost_add(&first, &second);
-}
-
-mc_phase_cost_t mc_cost_long_reduce(const mc_line_shape_t *shape)
-{
-    const mc_phase_cost_t first = mc_cost_ring_reduce_scatter(shape);
-    const mc_phase_cost_t second = mc_cost_mst_scatter(shape);
-    return mc_phase_cost_add(&first, &second);
 }

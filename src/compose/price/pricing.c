@@ -119,7 +119,7 @@ mc_phase_cost_t mc_phase_cost(meshcoll_collective_t collective, int32_t algorith
     if (mesh->ragged && mc_dims_has(dims, MC_RAGGED_BOX) &&
         mc_move_has_blocks(&mc_moves[collective]))
         shape.at_root = share_at_root(&led, dims, root);
-    mc_phase_cost_t cost = mc_algorithms[algorithm].cost(&shape);
+    mc_phase_cost_t cost = mc_algorithm_cost(algorithm, &shape);
     if (dims.count < mesh->ndims && collective == MESHCOLL_ALLTOALL)
         mc_pairs_correct(&cost, mesh, dims);
     if (dims.count > 1)

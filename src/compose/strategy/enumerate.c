@@ -3,7 +3,7 @@
 
 static bool is_choice(const mc_graph_t *graph, const mc_algorithm_t *a)
 {
-    if (a->composite || (a->aligned == MC_ALIGNED_ANY && !graph->aligned))
+    if (a->parts || (a->aligned == MC_ALIGNED_ANY && !graph->aligned))
         return false;
     return !graph->in_order || !mc_moves[a->collective].reduces || a->keeps_order;
 }

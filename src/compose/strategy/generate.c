@@ -93,7 +93,7 @@ static void add_phase(mc_builder_t *b, const mc_strategy_t *s, const mc_mesh_t *
     const mc_tile_t owned = owned_tile(mesh, state, coord, segment);
     b->phase = (uint8_t)i;
     b->head.traffic[i] = traffic_of(mesh, phase, state, line.len);
-    mc_algorithms[phase->algorithm].generate(b, line, owned);
+    mc_algorithm_generate(phase->algorithm, b, line, owned);
 }
 
 static void add_segment(mc_builder_t *b, const mc_strategy_t *s, const mc_mesh_t *mesh,

@@ -98,7 +98,7 @@ static int print_algorithms(const mc_mesh_t *mesh)
         const mc_algorithm_t *const a = &mc_algorithms[i];
         const char *const lengths = lengths_of(a->aligned);
         mc_table_add(&table, "%s:%s\t%s%s%s%s%s%s", mc_moves[a->collective].name, a->name,
-                     description_of(a->name), a->composite ? " (made of two others)" : "",
+                     description_of(a->name), a->parts ? " (made of two others)" : "",
                      a->keeps_order ? " (keeps the order of ranks)" : "",
                      lengths ? " (reproducible on " : "", lengths ? lengths : "",
                      lengths ? ")" : "");
@@ -115,7 +115,7 @@ static json_t *json_algorithms(const mc_mesh_t *mesh)
         json_array_append_new(list, json_pack("{s:s, s:s, s:b, s:b, s:b, s:s?}", "collective",
                                               mc_moves[a->collective].name, "name", a->name,
                                               "slices", (int)a->slices, "composite",
-                                              (int)a->composite, "keeps_order", (int)a->keeps_order,
+                                              a->parts != NULL, "keeps_order", (int)a->keeps_order,
                                               "reproducible_on", lengths_of(a->aligned)));
     }
     return list;

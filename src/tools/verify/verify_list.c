@@ -182,7 +182,7 @@ static void pass_groups(sieve_t *s, meshcoll_collective_t collective, const mc_m
 static void pass_composites(sieve_t *s, meshcoll_collective_t collective, const mc_mesh_t *mesh)
 {
     for (int32_t a = 0; a < mc_n_algorithms; a++) {
-        if (!mc_algorithms[a].composite || mc_algorithms[a].collective != collective)
+        if (!mc_algorithms[a].parts || mc_algorithms[a].collective != collective)
             continue;
         for (unsigned cuts = 0; cuts < 1u << (mesh->ndims - 1); cuts++)
             for (int inward = cuts == 0; inward < 2; inward++)
