@@ -28,7 +28,7 @@ void mc_svg_end(FILE *out)
     fputs("</svg>\n", out);
 }
 
-static void put_escaped(FILE *out, const char *text)
+void mc_svg_escape(FILE *out, const char *text)
 {
     for (; *text; text++) {
         if (*text == '&')
@@ -44,19 +44,16 @@ void mc_svg_text(FILE *out, double x, double y, const char *attributes, double w
                  const char *text)
 {
     char cut[512];
-    const size_t most = width > 0 ? (size_t)(width / MC_SVG_GLYPH) : sizeof cut - 8;
-    const size_t n = strlen(text);
-    if (n == 0)
+    const size_t most = width > 0 ? fmin(width / MC_SVG_GLYPH, sizeof cut - 8) : sizeof cut - 8;
+    size_t n = strlen(text);
+    if (n == 0 || (n > most && most < 4))
         return;
-    if (n <= most && n < sizeof cut)
-        snprintf(cut, sizeof cut, "%s", text);
-    else if (most < 4)
-        return;
-    else
-        snprintf(cut, sizeof cut, "%.*s…", (int)(most < sizeof cut - 8 ? most - 1 : sizeof cut - 8),
-                 text);
+    const bool whole = n <= most;
+    for (n = whole ? n : most - 1; !whole && ((unsigned char)text[n] & 0xc0) == 0x80;)
+        n--; /* not within a character */
+    snprintf(cut, sizeof cut, "%.*s%s", (int)n, text, whole ? "" : "…");
     fprintf(out, "<text x=\"%.1f\" y=\"%.1f\" %s>", x, y, attributes);
-    put_escaped(out, cut);
+    mc_svg_escape(out, cut);
     fputs("</text>\n", out);
 }
 
@@ -72,6 +69,28 @@ void mc_svg_box(FILE *out, double x, double y, double width, double height, doub
     va_end(args);
 }
 
+double mc_svg_head(FILE *out, double x, double width, const char *title, const char *strategy,
+                   const char *about)
+{
+    const size_t most = (size_t)(width / MC_SVG_GLYPH);
+    char line[512];
+    double y = 66;
+    if (out)
+        mc_svg_text(out, x, 42, "class=\"t\"", width / 2, title);
+    for (const char *at = strategy; *at; y += 18) {
+        size_t n = strlen(at);
+        for (n = n > most ? most : n; n > 1 && at[n] && at[n] != ' ';)
+            n--;
+        snprintf(line, sizeof line, "%.*s", (int)n, at);
+        if (out)
+            mc_svg_text(out, x, y, "class=\"l\"", 0, line);
+        at += n + (at[n] == ' ');
+    }
+    if (out)
+        mc_svg_text(out, x, y + 3, "class=\"s\"", width, about);
+    return y + 24;
+}
+
 /* Steps of 1, 2 or 5 times a power of ten, in one unit. */
 void mc_svg_axis(FILE *out, double x, double y, double width, double from, double to)
 {
@@ -82,9 +101,10 @@ void mc_svg_axis(FILE *out, double x, double y, double width, double from, doubl
     const double step = power * (span / power > 20 ? 5 : span / power > 8 ? 2 : 1);
     char text[64];
     fprintf(out, "<path d=\"M%.0f %.0fh%.0f\" class=\"x\"/>\n", x, y, width);
-    for (double i = ceil(from * scale / step); i * step <= to * scale; i++) {
-        const double at = x + (i * step - from * scale) / span * width;
-        mc_number_print(text, sizeof text, "%g %s", i * step, units[unit]);
+    const double first = ceil(from * scale / step);
+    for (int32_t i = 0; i <= 10 && (first + i) * step <= to * scale; i++) {
+        const double mark = (first + i) * step, at = x + (mark - from * scale) / span * width;
+        mc_number_print(text, sizeof text, "%g %s", mark, units[unit]);
         fprintf(out, "<path d=\"M%.1f %.0fv5\" class=\"x\"/>\n", at, y);
         mc_svg_text(out, at, y + 18, "class=\"s\" text-anchor=\"middle\"", 0, text);
     }

@@ -29,6 +29,11 @@ void mc_svg_text(FILE *out, double x, double y, const char *attributes, double w
                  const char *text);
 void mc_svg_box(FILE *out, double x, double y, double width, double height, double radius,
                 const char *format, ...) MC_PRINTF(7, 8);
+void mc_svg_escape(FILE *out, const char *text);
+/* A title, a strategy in as many lines as it takes, and a line about it; returns where the rest begins. `out` NULL: draws
+ * nothing. */
+double mc_svg_head(FILE *out, double x, double width, const char *title, const char *strategy,
+                   const char *about);
 /* A time axis, in seconds; its marks are of class x. */
 void mc_svg_axis(FILE *out, double x, double y, double width, double from, double to);
 

@@ -9,15 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    MARGIN = MC_MOTION_MARGIN,
-    HEAD = 66,
-    LINE = 18,
-    LEFT = 250,
-    RIGHT = 58,
-    ROW = 22,
-    CELLS = 128
-};
+enum { MARGIN = MC_MOTION_MARGIN, LEFT = 250, RIGHT = 58, ROW = 22, CELLS = 128 };
 /* How long the lower bound takes to play, and the longest, in seconds. */
 enum { BOUND_PLAYS = 4, MOST_PLAYS = 32 };
 
@@ -215,37 +207,28 @@ static void lay_out(mc_page_t *g)
     g->w = fmax(g->w, g->frames.level[0].w + 2 * MARGIN);
 }
 
-/* The strategy in as many lines as it takes, from y on; returns where the next line is. `out` NULL: draws nothing. */
-static double draw_strategy(const mc_page_t *g, double y, FILE *out)
+static double draw_head(const mc_page_t *g, FILE *out, const char *about)
 {
-    const size_t most = (size_t)((g->w - 2 * MARGIN) / MC_SVG_GLYPH);
-    const char *text = mc_show_strategy(g->m->q->strategy, g->m->q->mesh);
-    char line[512];
-    for (; *text; y += LINE) {
-        size_t n = strlen(text);
-        for (n = n > most ? most : n; n > 1 && text[n] && text[n] != ' ';)
-            n--;
-        snprintf(line, sizeof line, "%.*s", (int)n, text);
-        if (out)
-            mc_svg_text(out, MARGIN, y, "class=\"l\"", 0, line);
-        text += n + (text[n] == ' ');
-    }
-    return y;
+    const mc_simulation_t *const q = g->m->q;
+    char title[512];
+    snprintf(title, sizeof title, "%s of %s on %s", mc_moves[q->strategy->collective].name,
+             mc_print_bytes(q->bytes).text, mc_show_mesh(q->mesh));
+    return mc_svg_head(out, MARGIN, g->w - 2 * MARGIN, title,
+                       mc_show_strategy(q->strategy, q->mesh), about);
 }
 
-static double height_of(const mc_page_t *g)
+static double height_of(const mc_page_t *g, const char *about)
 {
     int32_t phases = 0;
     for (int32_t i = 0; i < g->m->q->strategy->n_phases; i++)
         phases += has_phase(g, i);
-    return draw_strategy(g, HEAD, NULL) + 24 + g->frames.level[0].h +
-           (n_rows ? (n_rows + 1.5) * ROW : 0) + (phases + 3) * ROW;
+    return draw_head(g, NULL, about) + g->frames.level[0].h + (n_rows ? (n_rows + 1.5) * ROW : 0) +
+           (phases + 3) * ROW;
 }
 
 static int draw(mc_page_t *g, const char *about)
 {
-    const mc_simulation_t *const q = g->m->q;
-    char style[1024], title[512];
+    char style[1024];
     mc_text_t text = mc_text(style, sizeof style);
     mc_text_add(&text,
                 ".p{font-size:10px}.h{fill:#4b1d7f}.o{fill:#4b1d7f;stroke:#5b6470}.f{fill:#c6d3df}"
@@ -254,15 +237,9 @@ static int draw(mc_page_t *g, const char *about)
                 ".k{stroke:#1f2530;stroke-width:1.5;stroke-dasharray:3 3}");
     for (int32_t i = 0; i < MC_SVG_COLORS; i++)
         mc_text_add(&text, ".c%d{fill:%s}", i, mc_svg_color[i]);
-    mc_svg_begin(g->out, g->w, height_of(g), &mc_svg_light, style);
-    text = mc_text(title, sizeof title);
-    mc_text_add(&text, "%s of %s on %s", mc_moves[q->strategy->collective].name,
-                mc_print_bytes(q->bytes).text, mc_show_mesh(q->mesh));
-    mc_svg_text(g->out, MARGIN, 42, "class=\"t\"", (g->w - 2 * MARGIN) / 2, title);
-    g->top = draw_strategy(g, HEAD, g->out);
-    mc_svg_text(g->out, MARGIN, g->top + 3, "class=\"s\"", g->w - 2 * MARGIN, about);
-    g->top += 24;
-    const int status = mc_motion_moves(q->mesh) ? mc_motion_draw_mesh(g) : MESHCOLL_OK;
+    mc_svg_begin(g->out, g->w, height_of(g, about), &mc_svg_light, style);
+    g->top = draw_head(g, g->out, about);
+    const int status = mc_motion_moves(g->m->q->mesh) ? mc_motion_draw_mesh(g) : MESHCOLL_OK;
     g->top += g->frames.level[0].h;
     draw_rows(g);
     draw_time_line(g);

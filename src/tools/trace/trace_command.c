@@ -385,8 +385,8 @@ static const mc_option_t options[] = {
 static int draw_timeline(const request_t *r)
 {
     const mc_request_text_t *const t = &given.text;
-    if (!r->svg || t->collective || t->mesh || t->strategy || t->links || t->root || r->explain ||
-        r->messages || r->json)
+    if (!r->svg || t->collective || t->mesh || t->strategy || t->links || t->root ||
+        r->call.bytes || r->width || r->explain || r->messages || r->json)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                        "--timeline takes a run's file, --svg where to draw it, and perhaps --rank "
                        "and --during; nothing else goes with it");
@@ -426,7 +426,8 @@ const mc_command_t mc_trace_command = {
         "  meshcoll trace bcast --mesh box=2,gpu=4 --strategy best --bytes 8M --links lab\n"
         "  meshcoll trace reduce_scatter --mesh x=5 --strategy reduce_scatter:ring --width 80\n"
         "  meshcoll trace allreduce --mesh box=2,gpu=2 --strategy hierarchical --explain --rank 3\n"
-        "  meshcoll trace bcast --mesh box=4,gpu=4 --strategy option2 --svg option2.svg\n",
+        "  meshcoll trace bcast --mesh box=4,gpu=4 --strategy option2 --svg option2.svg\n"
+        "  meshcoll trace --timeline run.json --svg run.svg --rank 0-7 --during 60ms-120ms\n",
     .options = options,
     .arguments = {.text = &given.text.collective},
     .run = run,

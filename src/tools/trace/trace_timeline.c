@@ -11,7 +11,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { WIDTH = 1500, MARGIN = 32, LEFT = 230, TOP = 108, BAR = 9, ROW = 11, BOX_GAP = 34 };
+enum { WIDTH = 1500, MARGIN = 32, LEFT = 260, BAR = 9, ROW = 11, BOX_GAP = 34 };
 
 typedef struct {
     int32_t rank, peer, dim, row, segment; /* dim: -1 for local work; row: a number that sorts */
@@ -26,9 +26,9 @@ typedef struct {
     FILE *out;
     const json_t *about;
     mc_mesh_t mesh;
-    int32_t top; /* the dimension of boxes: the outermost one with any */
-    double from, to;
-    span_t *span, **end; /* by rank and row, hidden ones last; both ends of each message */
+    int32_t top;           /* the dimension of boxes: the outermost one with any */
+    double from, to, head; /* head: y of the legend */
+    span_t *span, **end;   /* by rank and row, hidden ones last; both ends of each message */
     size_t n, n_shown, n_ends;
 } page_t;
 
@@ -38,6 +38,16 @@ static int refuse(const char *path, const char *came)
 {
     return mc_fail(MESHCOLL_ERR_PARSE,
                    "%s: expected a timeline that meshcoll-bench --timeline wrote; %s", path, came);
+}
+
+static double number_of(const json_t *object, const char *key)
+{
+    return json_number_value(json_object_get(object, key));
+}
+static const char *text_of(const json_t *object, const char *key)
+{
+    const char *const text = json_string_value(json_object_get(object, key));
+    return text ? text : "";
 }
 
 /* "60ms-120ms" */
@@ -56,7 +66,8 @@ static int read_head(page_t *g, const char *path, const json_t *root, const char
 {
     const char *mesh;
     g->about = json_object_get(root, "otherData");
-    if (json_unpack((json_t *)g->about, "{s:s, s:F}", "mesh", &mesh, "seconds", &g->to) != 0)
+    if (json_unpack((json_t *)g->about, "{s:s, s:F}", "mesh", &mesh, "seconds", &g->to) != 0 ||
+        !(g->to > 0))
         return refuse(path, "it has no mesh, or no time");
     const int status = mc_mesh_parse(mesh, &g->mesh);
     while (!status && g->top + 1 < g->mesh.ndims && g->mesh.dim[g->top].extent == 1)
@@ -121,7 +132,12 @@ static int read_spans(page_t *g, const char *path, const json_t *root, const boo
         if (g->span[i].peer >= 0)
             g->end[g->n_ends++] = &g->span[i];
     qsort(g->end, g->n_ends, sizeof(span_t *), by_message);
-    return g->n_shown > 0 ? MESHCOLL_OK : refuse(path, "these ranks have no step in it then");
+    if (g->n_shown > 0)
+        return MESHCOLL_OK;
+    return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                   "%s: these ranks have no step from %s to %s; the run takes %s", path,
+                   mc_print_seconds(g->from).text, mc_print_seconds(g->to).text,
+                   mc_print_seconds(number_of(g->about, "seconds")).text);
 }
 
 /* Drawing ------------------------------------------------------------------------------------------- */
@@ -142,7 +158,7 @@ static double x_of(const page_t *g, double time)
 /* Gives each row its height; returns where the last one ends. */
 static double place(const page_t *g)
 {
-    double y = TOP;
+    double y = g->head + 32;
     for (size_t i = 0; i < g->n_shown; i++) {
         span_t *const s = &g->span[i], *const last = i > 0 ? s - 1 : s;
         y += s->rank != last->rank || s->row != last->row ? ROW : 0;
@@ -183,12 +199,12 @@ static void draw_names(const page_t *g)
             mc_svg_text(g->out, MARGIN, s->y + 10, "class=\"n\"", 0, text);
         }
         if (!last || last->rank != s->rank || last->dim != s->dim)
-            mc_svg_text(g->out, LEFT - 8, s->y + BAR, "class=\"d\" text-anchor=\"end\"", 0,
+            mc_svg_text(g->out, LEFT - 8, s->y + BAR, "class=\"d\" text-anchor=\"end\"", 77,
                         s->dim < 0 ? "local" : g->mesh.dim[s->dim].name);
         if (last && last->rank == s->rank)
             continue;
         snprintf(text, sizeof text, "rank %d", s->rank);
-        mc_svg_text(g->out, MARGIN + 80, s->y + BAR, "class=\"s\"", 0, text);
+        mc_svg_text(g->out, MARGIN + 110, s->y + BAR, "class=\"s\"", 0, text);
     }
 }
 
@@ -206,16 +222,6 @@ static void draw_messages(const page_t *g)
     }
 }
 
-static double number_of(const json_t *object, const char *key)
-{
-    return json_number_value(json_object_get(object, key));
-}
-static const char *text_of(const json_t *object, const char *key)
-{
-    const char *const text = json_string_value(json_object_get(object, key));
-    return text ? text : "";
-}
-
 /* A bar, what its step did for the pointer, and its segment where that has room. */
 static void draw_span(const page_t *g, const span_t *s)
 {
@@ -226,11 +232,13 @@ static void draw_span(const page_t *g, const span_t *s)
         snprintf(class, sizeof class, "c%d%s", s->dim, s->sends ? " e" : "");
         snprintf(text, sizeof text, " %s %d", s->sends ? "to" : "from", s->peer);
     }
-    fprintf(g->out,
-            "<g><title>rank %d, step %.0f: %s%s, chunks %s, segment %d, %s, at %s for %s</title>",
-            s->rank, number_of(s->args, "step"), s->name, text, text_of(s->args, "chunks"),
-            s->segment, mc_print_bytes(number_of(s->args, "bytes")).text,
-            mc_print_seconds(s->from).text, mc_print_seconds(s->to - s->from).text);
+    fprintf(g->out, "<g><title>rank %d, step %.0f: ", s->rank, number_of(s->args, "step"));
+    mc_svg_escape(g->out, s->name);
+    fprintf(g->out, "%s, chunks ", text);
+    mc_svg_escape(g->out, text_of(s->args, "chunks"));
+    fprintf(g->out, ", segment %d, %s, at %s for %s</title>", s->segment,
+            mc_print_bytes(number_of(s->args, "bytes")).text, mc_print_seconds(s->from).text,
+            mc_print_seconds(s->to - s->from).text);
     mc_svg_box(g->out, x, s->y, width, BAR, 1, "class=\"%s\" stroke-width=\".7\"", class);
     snprintf(text, sizeof text, "%d", s->segment);
     if (width > 5 + 5.5 * (double)strlen(text))
@@ -239,44 +247,45 @@ static void draw_span(const page_t *g, const span_t *s)
     fputs("</g>\n", g->out);
 }
 
-static void draw_head(const page_t *g)
+/* Returns where the rest begins. `out` NULL: draws nothing. */
+static double draw_head(const page_t *g, FILE *out)
 {
-    char line[512];
+    char title[MC_MESH_TEXT + 64], about[256];
     const char *const rate = text_of(g->about, "rate");
-    mc_svg_text(g->out, MARGIN, 36, "class=\"t\"", WIDTH, text_of(g->about, "strategy"));
-    snprintf(line, sizeof line, "%s of %s on %s%s%s: %s, %.10s", text_of(g->about, "collective"),
-             mc_print_bytes(number_of(g->about, "bytes")).text, text_of(g->about, "mesh"),
-             *rate ? ", network " : "", rate, mc_print_seconds(number_of(g->about, "seconds")).text,
+    snprintf(title, sizeof title, "%s of %s on %s", text_of(g->about, "collective"),
+             mc_print_bytes(number_of(g->about, "bytes")).text, text_of(g->about, "mesh"));
+    snprintf(about, sizeof about, "%s%s%s, recorded on %.10s; numbers are segments",
+             mc_print_seconds(number_of(g->about, "seconds")).text, *rate ? ", network " : "", rate,
              text_of(g->about, "date"));
-    mc_svg_text(g->out, MARGIN, 60, "class=\"l\"", WIDTH, line);
+    return mc_svg_head(out, MARGIN, WIDTH - 2 * MARGIN, title, text_of(g->about, "strategy"),
+                       about);
 }
 
 /* A thing of the legend; returns where the next one is. */
 static double put_key(const page_t *g, double x, const char *class, const char *what)
 {
-    mc_svg_box(g->out, x, TOP - 32, 18, BAR, 1, "class=\"%s\"", class);
-    mc_svg_text(g->out, x + 24, TOP - 23, "class=\"s\"", 0, what);
-    return x + 50 + (double)strlen(what) * MC_SVG_GLYPH;
+    mc_svg_box(g->out, x, g->head, 18, BAR, 1, "class=\"%s\"", class);
+    mc_svg_text(g->out, x + 24, g->head + 9, "class=\"s\"", 0, what);
+    return x + (*what ? 44 : 20) + (double)strlen(what) * MC_SVG_GLYPH;
 }
 
 static void draw_legend(const page_t *g)
 {
     double x = MARGIN;
-    for (int32_t i = 0; i < 2 * g->mesh.ndims; i++) {
-        char class[16], what[MC_DIM_NAME + 16];
-        snprintf(class, sizeof class, "c%d%s", i / 2, i % 2 ? "" : " e");
-        snprintf(what, sizeof what, "%s along %s", i % 2 ? "received" : "sent",
-                 g->mesh.dim[i / 2].name);
-        x = put_key(g, x, class, what);
+    for (int32_t d = 0; d < g->mesh.ndims; d++) {
+        const char dark[] = {'c', (char)('0' + d), '\0'}, light[] = {'c', dark[1], ' ', 'e', '\0'};
+        x = put_key(g, x, light, "");
+        x = put_key(g, x, dark, g->mesh.dim[d].name);
     }
     x = put_key(g, x, "y", "local work");
     x = put_key(g, x, "k", "two dimensions at once");
-    mc_svg_text(g->out, x, TOP - 23, "class=\"s\"", 0, "numbers: segments");
+    mc_svg_text(g->out, x, g->head + 9, "class=\"s\"", 0, "light: sent, dark: received");
 }
 
-static void draw(const page_t *g)
+static void draw(page_t *g)
 {
     char style[1024];
+    g->head = draw_head(g, NULL);
     const double bottom = place(g);
     mc_text_t text = mc_text(style, sizeof style);
     mc_text_add(&text, ".e{fill-opacity:.25}.d{font-size:9px}.g{font-size:8px;text-anchor:middle}"
@@ -284,7 +293,7 @@ static void draw(const page_t *g)
     for (int32_t d = 0; d < g->mesh.ndims; d++)
         mc_text_add(&text, ".c%d{fill:%s;stroke:%s}", d, mc_svg_color[d], mc_svg_color[d]);
     mc_svg_begin(g->out, WIDTH, bottom + 40, &mc_svg_light, style);
-    draw_head(g);
+    draw_head(g, g->out);
     draw_legend(g);
     draw_names(g);
     mc_svg_axis(g->out, LEFT, bottom, WIDTH - LEFT - MARGIN, g->from, g->to);
