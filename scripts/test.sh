@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # What a change has to pass. Closing line: "N passed, N failed, N skipped"; exit 1 when anything failed.
-#   scripts/test.sh          the checks of the sources, the preset "test" and its tests: 12 minutes on 2 cores,
+#   scripts/test.sh          the checks of the sources, the preset "test" and its tests: 10 minutes on 2 cores,
 #                            once the packages are there
 #   scripts/test.sh --all    also the long forms of these tests (MESHCOLL_TESTS=all), what README
 #                            tells four users (tests/install/users.sh), a build without MPI with
 #                            the tests that this concerns, unit and smoke tests under the address and
 #                            undefined-behaviour sanitizers together, the threaded tests under the thread sanitizer,
-#                            and the fuzz targets for FUZZ_SECONDS each (30): 39 minutes
+#                            and the fuzz targets for FUZZ_SECONDS each (30): 35 minutes
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
