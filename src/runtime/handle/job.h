@@ -36,13 +36,14 @@ typedef struct {
 /* Of a transport (progress/flush.h), by numbers of flushes asked for: the last, and those up to which the flush in flight,
  * and the last complete one, serve. */
 typedef struct {
-    uint32_t asked, begun, done;
+    uint64_t asked, begun, done;
     bool in_flight, given_up;
 } mc_flushing_t;
 
 /* What a request awaits: flushes of transports (bits; 0: nothing) that began when it had asked for its own. */
 typedef struct {
-    uint32_t transports, number;
+    uint64_t number;
+    uint32_t transports;
     uint32_t idle; /* polls without an event since then, in which it might have given up */
 } mc_flush_t;
 
@@ -55,7 +56,8 @@ typedef struct {
     mc_transport_t *polled[MC_MAX_DIMS];    /* those with connections */
     int32_t n_polled;
     mc_flushing_t flushing[MC_MAX_DIMS]; /* of those polled */
-    uint32_t n_flushes, n_flushing;      /* asked for so far; in flight */
+    uint64_t n_flushes;                  /* asked for so far */
+    uint32_t n_flushing;                 /* in flight */
     /* By rank as gathered, `address_stride` bytes apart; then a byte for each rank. */
     char *addresses;
     size_t address_stride;

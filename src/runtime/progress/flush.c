@@ -39,7 +39,7 @@ static bool awaits(const mc_flush_t *f, int32_t i)
 
 static bool is_done(const mc_flushing_t *s, const mc_flush_t *f)
 {
-    return (int32_t)(s->done - f->number) >= 0;
+    return s->done >= f->number;
 }
 
 int mc_flush_begin(const meshcoll_request_t *r, uint32_t transports, mc_flush_t *f)
@@ -70,7 +70,7 @@ int mc_flush_check(const meshcoll_request_t *r, mc_flush_t *f, uint32_t events)
         mc_flushing_t *const s = &job->connections.flushing[i];
         if (!awaits(f, i) || !(is_done(s, f) || gives_up))
             continue;
-        s->given_up = !is_done(s, f);
+        s->given_up = s->given_up || !is_done(s, f);
         leave(f, i);
     }
     return f->transports ? MESHCOLL_IN_PROGRESS : MESHCOLL_OK;
