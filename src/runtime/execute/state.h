@@ -50,14 +50,15 @@ typedef struct {
     uint32_t waits, at_first; /* steps and messages it waits for: now, and at the start of a run */
     uint32_t lane;
     bool is_message, is_staged;
-    bool is_last;   /* of the plan's messages to, or from, its peer */
+    bool is_last;                  /* of the plan's messages to, or from, its peer */
+    bool waits_for[MC_PACE_RULES]; /* of a send */
     uint32_t span;  /* position in a copy, or in a message that is reduced as it arrives */
     size_t reduced; /* bytes done of that span */
-    /* Pacing: of a send, does it wait; as step + 1, 0: none, the first task that waits for this
-     * message, and of a waiting task the next that waits for the same message. */
-    bool waits_for[MC_PACE_RULES];
+    /* Pacing, as step + 1, 0: none: the first task that waits for this message, and of a waiting task
+     * the next that waits for the same message. */
     uint32_t first[MC_PACE_RULES], next[MC_PACE_RULES];
 } mc_task_t;
+_Static_assert(sizeof(mc_task_t) == 256, "four cache lines, addressed by a shift");
 
 /* NEW: idle, and its connections or its binding may not be ready. PENDING: started while they were
  * not; the run begins as soon as they are. */
