@@ -4,10 +4,10 @@
  *
  * A transport has one flush in flight, which all who ask after it began wait for, and then for the next one. It waits
  * for everything sent through the transport, including messages of other requests to receivers that are not there yet;
- * if those wait for this request, waiting for the flush would deadlock. So while others run a request gives up after so many
- * polls without an event: those of a waiting rank before it sleeps, and a few sleeps, in which the wire drains. A
- * message does so even where nothing else runs, as messages before it may be complete and not sent. A flush that
- * somebody has given up is not waited for by those that may give up.
+ * if those wait for this request, waiting for the flush would deadlock. So while others run, a request gives up after a
+ * number of polls without an event: those of a waiting rank before it sleeps, and a few sleeps, in which the wire
+ * drains. A message gives up even where nothing else runs, as the messages before it may be complete and not yet on the
+ * wire. Requests that may give up do not wait for a flush that one has given up.
  */
 #ifndef MC_RUNTIME_FLUSH_H
 #define MC_RUNTIME_FLUSH_H

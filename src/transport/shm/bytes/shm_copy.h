@@ -16,13 +16,18 @@ enum { MC_SHM_STRING = 1024 };
 extern _Atomic bool mc_shm_string_is_fast;
 void mc_shm_copy_init(void);
 
-/* On some processors the string instruction stalls where the target is less than a vector register
+/* On some x86 processors the string instruction stalls where the target is less than a vector register
  * behind the source, as offsets in their pages. The kernel copies by it, also between processes. */
 static inline bool mc_shm_stalls(const void *to, const void *from)
 {
+#if defined(__x86_64__)
     enum { PAGE = 4096, VECTOR = 32 };
     const uintptr_t behind = ((uintptr_t)to - (uintptr_t)from) % PAGE;
     return behind > 0 && behind < VECTOR;
+#else
+    (void)to, (void)from;
+    return false;
+#endif
 }
 
 /* memcpy may use the string instruction, too. */
