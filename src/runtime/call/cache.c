@@ -205,23 +205,21 @@ int mc_cache_look(meshcoll_t *h, mc_call_t *call)
 {
     const mc_cached_t *const first = call->key.strategy ? NULL : h->cache.bucket[call->bucket];
     const mc_cached_t *c = first;
-    mc_ranked_t chosen;
     int status = MESHCOLL_OK;
     for (int looks = 0; c && !is_of(c, call); looks++)
         c = c->next == first || looks == MC_CACHE_LOOKS ? NULL : c->next;
     if (c)
-        chosen = c->run.choice;
+        call->best = c->run.choice;
     else
-        status = mc_choose(&h->choice, &h->mesh, &h->links, &call->key, &chosen);
+        status = mc_choose(&h->choice, &h->mesh, &h->links, &call->key, &call->best);
     if (!status && call->args.counts_at_root)
-        status = check_star(h, &chosen.strategy);
+        status = check_star(h, &call->best.strategy);
     if (status)
         return status;
-    call->best = chosen;
     call->is_known = c;
     call->is_chosen = true;
     if (!c && mc_log_has(MC_LOG_DEBUG) && mc_comm_rank_of(&h->order, h->rank) == 0)
-        tell(h, &call->key, &chosen);
+        tell(h, &call->key, &call->best);
     return MESHCOLL_OK;
 }
 

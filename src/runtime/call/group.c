@@ -73,18 +73,22 @@ bool mc_group_is_open(const meshcoll_t *h)
 int mc_group_add(meshcoll_t *h, const meshcoll_args_t *given)
 {
     mc_group_t *const g = h->group;
-    mc_call_t call = {.waits = true};
-    mc_member_t *grown;
     int status = mc_failure_check(h);
-    if (!status)
-        status = mc_call_check(h, given, "a group", &call);
-    call.number.check = 0; /* the group's end compares it */
-    if (!status && !(grown = mc_grown(g->member, g->n, &g->capacity, sizeof *grown)))
-        status = mc_fail_memory("the calls of a group");
     if (status)
-        return mc_group_refuse(h, call.number.own, status);
+        return mc_group_refuse(h, 0, status);
+    mc_member_t *const grown = mc_grown(g->member, g->n, &g->capacity, sizeof *grown);
+    if (!grown)
+        return mc_group_refuse(h, mc_take_numbers(h, false, mc_call_exchanges(given)).own,
+                               mc_fail_memory("the calls of a group"));
     g->member = grown;
-    g->member[g->n++] = (mc_member_t){.call = call, .begun = call.args.count == 0};
+    mc_member_t *const m = &g->member[g->n];
+    *m = (mc_member_t){.call.waits = true};
+    status = mc_call_check(h, given, "a group", &m->call);
+    m->call.number.check = 0; /* the group's end compares it */
+    m->begun = m->call.args.count == 0;
+    if (status)
+        return mc_group_refuse(h, m->call.number.own, status);
+    g->n++;
     return MESHCOLL_OK;
 }
 
