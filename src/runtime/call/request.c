@@ -260,7 +260,7 @@ static int begin_unplanned(mc_executor_t *x)
 }
 
 /* Of a run that flushes or is watched. Once its messages are complete it flushes its transports, and ends. */
-__attribute__((noinline)) static int go_on(mc_run_t *r, int status, bool flushed, uint32_t events)
+static int go_on(mc_run_t *r, int status, bool flushed, uint32_t events)
 {
     mc_executor_t *const x = &r->executor;
     if (x->state == MC_FLUSHING) {
@@ -274,23 +274,32 @@ __attribute__((noinline)) static int go_on(mc_run_t *r, int status, bool flushed
     return status;
 }
 
+/* Functions of their own, so that any other run saves no registers. */
+__attribute__((noinline)) static int begin_watched(mc_run_t *r)
+{
+    return go_on(r, mc_executor_start(&r->executor, r->head.number), false, 0);
+}
+
+__attribute__((noinline)) static int advance_watched(mc_run_t *r, uint32_t events)
+{
+    const bool flushed = r->executor.state == MC_FLUSHING;
+    return go_on(r, mc_executor_advance(&r->executor), flushed, events);
+}
+
 int mc_run_begin(meshcoll_request_t *request)
 {
     mc_run_t *const r = (mc_run_t *)request;
     if (!r->plan)
         return begin_unplanned(&r->executor);
-    if (r->executor.flushes || r->watch)
-        return go_on(r, mc_executor_start(&r->executor, request->number), false, 0);
-    return mc_executor_start(&r->executor, request->number);
+    return r->executor.flushes || r->watch ? begin_watched(r)
+                                           : mc_executor_start(&r->executor, request->number);
 }
 
 int mc_run_advance(meshcoll_request_t *request, uint32_t events)
 {
     mc_run_t *const r = (mc_run_t *)request;
-    const bool flushed = r->executor.state == MC_FLUSHING;
-    if (r->executor.flushes || r->watch)
-        return go_on(r, mc_executor_advance(&r->executor), flushed, events);
-    return mc_executor_advance(&r->executor);
+    return r->executor.flushes || r->watch ? advance_watched(r, events)
+                                           : mc_executor_advance(&r->executor);
 }
 
 void mc_run_cancel(meshcoll_request_t *request, int status)
