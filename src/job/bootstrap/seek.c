@@ -224,7 +224,8 @@ static void take_addresses(search_t *s, int failed, const mc_addresses_t *found)
         snprintf(s->why, sizeof s->why, "its address: %s", gai_strerror(failed));
 }
 
-/* Again and again, as names of containers appear late, and interfaces. Only between attempts, which have a place in the list. */
+/* Again and again, as names of containers and interfaces appear late. Only between attempts, which have a place in the
+ * list. */
 static void resolve(search_t *s)
 {
     mc_addresses_t found;

@@ -169,16 +169,15 @@ static void say_waiting(exchange_t *x, const mc_branch_t *branch)
 static int move_all(exchange_t *x, const mc_branch_t *with, bool sends, void *data, size_t bytes)
 {
     size_t done = 0;
-    int failed;
     const int watched = with == &x->tree->parent ? -1 : x->tree->parent.fd;
-    do {
+    for (;;) {
         const double until = mc_notice_until(&x->notice, x->deadline);
-        failed = sends ? mc_wire_send_on(with->fd, data, bytes, &done, until)
-                       : mc_wire_recv_on(with->fd, data, bytes, &done, until, watched);
-        if (failed == ETIMEDOUT && mc_now() < x->deadline)
-            say_waiting(x, with);
-    } while (failed == ETIMEDOUT && mc_now() < x->deadline);
-    return failed;
+        const int failed = sends ? mc_wire_send_on(with->fd, data, bytes, &done, until)
+                                 : mc_wire_recv_on(with->fd, data, bytes, &done, until, watched);
+        if (failed != ETIMEDOUT || mc_now() >= x->deadline)
+            return failed;
+        say_waiting(x, with);
+    }
 }
 
 static int send_message(exchange_t *x, mc_branch_t *to, uint32_t kind, void *data, size_t bytes)

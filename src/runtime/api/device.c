@@ -17,7 +17,7 @@ int meshcoll_enqueue(meshcoll_t *mesh, const meshcoll_args_t *args, void *stream
     const int status = args ? mc_device_check_built(device)
                             : mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_enqueue: args is NULL");
     if (status)
-        return mc_call_refuse(mesh, false, args && mc_call_exchanges(args), status);
+        return mc_call_refuse(mesh, false, mc_call_exchanges(args), status);
     mc_lock(mesh);
     return mc_leave(mesh, device->enqueue(mesh, args, stream));
 }
