@@ -15,8 +15,8 @@
 _Static_assert(sizeof(size_t) == 8, "counts travel as MESHCOLL_UINT64");
 
 typedef struct mc_exchange {
-    mc_run_t *
-        of; /* is bound to `args` by what arrives; NULL: a caller waits for `forwarded`, and closes this */
+    /* Is bound to `args` by what arrives; NULL: a caller waits for `forwarded`, and closes this. */
+    mc_run_t *of;
     bool has_ended;
     int status;
     mc_forwarded_t *forwarded;

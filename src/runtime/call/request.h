@@ -92,8 +92,8 @@ typedef struct {
     mc_run_t run; /* first */
     mc_list_node_t spare;
     uint32_t which; /* of those of its kind */
-    uint32_t
-        settles; /* of the barrier of a lead: up to which call; and its lead, which may outlive the request */
+    /* Of the barrier of a lead: up to which call it settles; and the lead, which may outlive the request. */
+    uint32_t settles;
     mc_lead_t *lead;
     int64_t words[MC_MAXIMA];
 } mc_maxima_t;

@@ -21,8 +21,7 @@ enum { MC_WAITS_FRESH_MS = 1000 };
 /* A mesh of the process: the job's first, or another. */
 typedef struct {
     uint32_t id, n_calls, n_persistent; /* operation numbers taken */
-    uint32_t
-        digest; /* 16 bits, of the call that was asked for, if it is one of the last; 0: not known */
+    uint32_t digest; /* 16 bits, of the call asked for, if it is one of the last; 0: not known */
 } mc_waits_mesh_t;
 
 /* A call on device memory, which no request serves. */
@@ -59,7 +58,7 @@ void mc_waits_copy(const struct mc_job *job, uint32_t number, mc_waits_t *copy);
 /* The same of other ranks (ask.c): their monitors answer, whatever their programs do. From now on this rank's does; to
  * call before it starts. */
 void mc_waits_answer(struct mc_job *job);
-/* Where job->can_ask; `rank` is a mesh rank. ERR_TRANSPORT, without a text: it does not answer, or not within these seconds. */
+/* Where job->can_ask; `rank` is a mesh rank. ERR_TRANSPORT, without a text: it has not answered in these seconds. */
 int mc_waits_ask_for(const struct mc_job *job, int32_t rank, uint32_t number, double seconds,
                      mc_waits_t *copy);
 /* For a moment only, as others wait; and then for the news that it has failed. */
