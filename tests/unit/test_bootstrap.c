@@ -167,6 +167,21 @@ Test(job, is_found_by_each_launcher)
     expect_job(2, 3, "gpu07", 0, MC_ENVIRONMENT_PORTS);
 }
 
+Test(job, addresses_are_told_from_names)
+{
+    static const struct {
+        const char *host;
+        bool is_address;
+    } hosts[] = {{"10.0.0.1", true},        {"fd00::1", true}, {"fe80::1%eth0", true},
+                 {"[fd00::1]", true},       {"node1", false},  {"node1:29500", false},
+                 {"10.0.0.1:29500", false}, {"fd00", false},   {"a%b", false}};
+    for (size_t i = 0; i < MC_COUNT(hosts); i++) {
+        SET("RANK", "0", "WORLD_SIZE", "2", "MASTER_ADDR", hosts[i].host, "MASTER_PORT", "29500");
+        cr_assert_eq(mc_environment_read(&job), MESHCOLL_OK, "%s", meshcoll_last_error());
+        cr_expect_eq(job.is_address, hosts[i].is_address, "%s", hosts[i].host);
+    }
+}
+
 Test(job, ports_may_be_pinned)
 {
     SET("RANK", "3", "WORLD_SIZE", "8", "MASTER_ADDR", "a", "MASTER_PORT", "29500",

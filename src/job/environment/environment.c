@@ -90,11 +90,13 @@ static bool derive_host(mc_launcher_id_t launcher, char host[MC_ENVIRONMENT_HOST
                                   mc_environment_first_host(list, host));
 }
 
-/* "10.0.0.1" or "fd00::1%eth0", not a name, and "[fd00::1]" without its brackets. */
+/* "10.0.0.1", "fd00::1" or "fd00::1%eth0", not a name, nor one with a port. */
 static bool is_address(const char *host)
 {
+    char address[MC_ENVIRONMENT_HOST];
     unsigned char any[sizeof(struct in6_addr)];
-    return strchr(host, ':') || inet_pton(AF_INET, host, any) == 1;
+    snprintf(address, sizeof address, "%.*s", (int)strcspn(host, "%"), host);
+    return inet_pton(strchr(address, ':') ? AF_INET6 : AF_INET, address, any) == 1;
 }
 
 static int set_host(const char *host, mc_environment_t *env)
@@ -114,9 +116,10 @@ static int find_host(mc_launcher_id_t launcher, mc_environment_t *env)
     const char *const own = mc_variable("MESHCOLL_MASTER_ADDR"), *const given =
                                                                      mc_variable("MASTER_ADDR");
     if (own || given) {
-        env->is_address = is_address(own ? own : given);
+        const int status = set_host(own ? own : given, env);
+        env->is_address = !status && is_address(env->host);
         env->only_there = own && env->is_address;
-        return set_host(own ? own : given, env);
+        return status;
     }
     env->only_there = env->is_address = is_local(launcher);
     if (derive_host(launcher, env->host))
