@@ -28,36 +28,42 @@ static int terminal_width(void)
     return width > 0 ? width : PIPE_WIDTH;
 }
 
-/* A state as a column of the page: its title, then a row for each rank, whose cells lie below each other. */
+/* A state as a column of the page: its title, then a row for each rank. */
 typedef struct {
-    char **row;
+    uint32_t state;
+    int *cell; /* by chunk: of its longest text */
     int width;
 } column_t;
 
-static column_t column_of(const mc_trace_t *trace, uint32_t state, mc_arena_t *arena)
+static int put_title(uint32_t state, char title[32])
 {
-    char *const *const cell = trace->state[state].cell;
+    return snprintf(title, 32, state ? "step %u" : "start", state - 1);
+}
+
+static void measure(const mc_trace_t *trace, column_t *column)
+{
+    char *const *const cell = trace->state[column->state].cell;
     const uint32_t n = trace->n_chunks;
-    size_t room = 32;
-    column_t column = {.row = mc_arena_take(arena, (size_t)trace->n_ranks + 1, sizeof(char *))};
-    int *const width = mc_arena_take(arena, n, sizeof *width);
-    for (size_t i = 0; i < (size_t)trace->n_ranks * n && !arena->failed; i++) {
-        const int its = (int)strlen(cell[i]);
-        width[i % n] = its > width[i % n] ? its : width[i % n];
+    char title[32];
+    int rows = -CELL_GAP;
+    for (size_t i = 0; i < (size_t)trace->n_ranks * n; i++) {
+        const int width = (int)strlen(cell[i]);
+        column->cell[i % n] = width > column->cell[i % n] ? width : column->cell[i % n];
     }
-    for (uint32_t c = 0; c < n && !arena->failed; c++)
-        room += (size_t)width[c] + 1;
-    for (int32_t r = 0; r <= trace->n_ranks && !arena->failed; r++) {
-        column.row[r] = mc_arena_take(arena, room, 1);
-        mc_text_t text = mc_text(column.row[r], column.row[r] ? room : 0);
-        if (r == 0)
-            mc_text_add(&text, state ? "step %u" : "start", state - 1);
-        for (uint32_t c = 0; c < n && r > 0; c++)
-            mc_text_add(&text, "%-*s", c + 1 < n ? width[c] + CELL_GAP : 0,
-                        cell[(size_t)(r - 1) * n + c]);
-        column.width = (int)text.length > column.width ? (int)text.length : column.width;
-    }
-    return column;
+    for (uint32_t c = 0; c < n; c++)
+        rows += column->cell[c] + CELL_GAP;
+    column->width = put_title(column->state, title);
+    column->width = rows > column->width ? rows : column->width;
+}
+
+/* `pad`: behind the column. */
+static void print_row(const mc_trace_t *trace, const column_t *column, int32_t rank, int pad)
+{
+    char *const *const cell = &trace->state[column->state].cell[(size_t)rank * trace->n_chunks];
+    int left = column->width;
+    for (uint32_t c = 0; c + 1 < trace->n_chunks; c++)
+        left -= printf("%-*s", column->cell[c] + CELL_GAP, cell[c]);
+    printf("%-*s", pad ? left + pad : 0, cell[trace->n_chunks - 1]);
 }
 
 static int label_width(const mc_trace_t *trace)
@@ -67,16 +73,19 @@ static int label_width(const mc_trace_t *trace)
 
 static void print_columns(const mc_trace_t *trace, const column_t *column, uint32_t n)
 {
-    char label[32] = "";
-    putchar('\n');
-    for (int32_t r = 0; r <= trace->n_ranks; r++) {
-        if (r > 0)
-            snprintf(label, sizeof label, "rank %d", r - 1);
-        printf("%-*s", label_width(trace), label);
-        for (uint32_t s = 0; s < n; s++)
-            printf("%-*s", s + 1 < n ? column[s].width + COLUMN_GAP : 0, column[s].row[r]);
-        putchar('\n');
+    char title[32];
+    printf("\n%*s", label_width(trace), "");
+    for (uint32_t s = 0; s < n; s++) {
+        put_title(column[s].state, title);
+        printf("%-*s", s + 1 < n ? column[s].width + COLUMN_GAP : 0, title);
     }
+    for (int32_t r = 0; r < trace->n_ranks; r++) {
+        snprintf(title, sizeof title, "rank %d", r);
+        printf("\n%-*s", label_width(trace), title);
+        for (uint32_t s = 0; s < n; s++)
+            print_row(trace, &column[s], r, s + 1 < n ? COLUMN_GAP : 0);
+    }
+    putchar('\n');
 }
 
 /* As many states beside each other as fit. */
@@ -85,8 +94,12 @@ static int print_states(const mc_trace_t *trace, int width)
     mc_arena_t arena = {0};
     const uint32_t n = trace->n_states;
     column_t *const column = mc_arena_take(&arena, n, sizeof *column);
-    for (uint32_t s = 0; s < n && !arena.failed; s++)
-        column[s] = column_of(trace, s, &arena);
+    for (uint32_t s = 0; s < n && !arena.failed; s++) {
+        column[s].state = s;
+        column[s].cell = mc_arena_take(&arena, trace->n_chunks, sizeof *column->cell);
+        if (!arena.failed)
+            measure(trace, &column[s]);
+    }
     const int status = arena.failed ? mc_fail_memory("a trace") : MESHCOLL_OK;
     for (uint32_t first = 0, end; first < n && !status; first = end) {
         int used = label_width(trace) + column[first].width;
@@ -158,13 +171,18 @@ static void print_head(const request_t *r, const mc_trace_t *trace)
            trace->n_states - 1);
 }
 
-static json_t *json_state(const mc_trace_t *trace, const mc_trace_state_t *state)
+/* `last`: that of the state before, whose texts it shares; NULL: there is none. */
+static json_t *json_state(const mc_trace_t *trace, uint32_t state, const json_t *last)
 {
     json_t *const rows = json_array();
     for (int32_t r = 0; r < trace->n_ranks; r++) {
         json_t *const row = json_array();
+        char *const *const cell = &trace->state[state].cell[(size_t)r * trace->n_chunks];
         for (uint32_t c = 0; c < trace->n_chunks; c++)
-            json_array_append_new(row, json_string(state->cell[(size_t)r * trace->n_chunks + c]));
+            if (last && cell[c] == trace->state[state - 1].cell[(size_t)r * trace->n_chunks + c])
+                json_array_append(row, json_array_get(json_array_get(last, (size_t)r), c));
+            else
+                json_array_append_new(row, json_string(cell[c]));
         json_array_append_new(rows, row);
     }
     return rows;
@@ -196,11 +214,14 @@ static json_t *json_head(const request_t *r)
 static int print_json(const request_t *r, const mc_trace_t *trace)
 {
     json_t *const json = json_head(r), *const steps = json_array();
-    for (uint32_t s = 1; s < trace->n_states; s++)
-        json_array_append_new(steps, json_pack("{s:i, s:o, s:o}", "step", (int)s - 1, "messages",
-                                               json_messages(trace, &trace->state[s]), "state",
-                                               json_state(trace, &trace->state[s])));
-    json_object_set_new(json, "start", json_state(trace, &trace->state[0]));
+    json_t *state = json_state(trace, 0, NULL);
+    json_object_set_new(json, "start", state);
+    for (uint32_t s = 1; s < trace->n_states; s++) {
+        state = json_state(trace, s, state);
+        json_array_append_new(steps,
+                              json_pack("{s:i, s:o, s:o}", "step", (int)s - 1, "messages",
+                                        json_messages(trace, &trace->state[s]), "state", state));
+    }
     json_object_set_new(json, "steps", steps);
     return mc_json_print(json);
 }

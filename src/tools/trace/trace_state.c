@@ -112,15 +112,21 @@ static void describe_cell(const run_t *run, int32_t rank, uint32_t chunk, mc_tex
         describe(run, newest(run, rank, chunk), out);
 }
 
+/* A time step changes few cells: the others share their text with the state before. */
 static int take_state(const run_t *run, mc_trace_t *trace, mc_trace_state_t *state)
 {
     const size_t cells = (size_t)trace->n_ranks * trace->n_chunks;
+    const mc_trace_state_t *const before = state > trace->state ? state - 1 : NULL;
     state->cell = mc_arena_take(&trace->arena, cells, sizeof(char *));
     for (size_t i = 0; i < cells && !trace->arena.failed; i++) {
         mc_text_t out = mc_text(run->text, run->room);
         describe_cell(run, (int32_t)(i / trace->n_chunks), (uint32_t)(i % trace->n_chunks), &out);
         if (out.length == 0)
             mc_text_add(&out, "-");
+        if (before && strcmp(before->cell[i], run->text) == 0) {
+            state->cell[i] = before->cell[i];
+            continue;
+        }
         state->cell[i] = mc_arena_take(&trace->arena, out.length + 1, 1);
         if (state->cell[i])
             memcpy(state->cell[i], run->text, out.length);
