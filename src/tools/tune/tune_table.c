@@ -10,7 +10,7 @@
 enum { LAST_BYTES = 8 << 20 };
 static const size_t sizes[] = {64,       512,       4 << 10, 16 << 10,
                                64 << 10, 256 << 10, 1 << 20, LAST_BYTES};
-enum { N_SIZES = MC_COUNT(sizes), MOST_ROWS = 96 };
+enum { N_SIZES = MC_COUNT(sizes) };
 /* Of the planner's list, at each size, and of these none that it finds dearer by more. */
 enum { CANDIDATES = 6, ALL = -1 };
 static const double within = 2;
@@ -43,7 +43,8 @@ struct mc_tune_table {
     char *in, *out;
     int32_t n_sizes, n_rows;
     double bytes[N_SIZES]; /* of the whole vector, rounded to what can be cut */
-    row_t row[MOST_ROWS];
+    row_t *row;
+    uint32_t capacity; /* rows */
 };
 
 /* Cells ------------------------------------------------------------------------------------------ */
@@ -105,20 +106,23 @@ static void set_sizes(mc_tune_table_t *t)
 
 /* Rows ------------------------------------------------------------------------------------------- */
 
-/* Opens a row, unless there is one of the strategy, or no room. */
+/* Opens a row, unless there is one of the strategy. */
 static void add_row(mc_tune_table_t *t, meshcoll_collective_t collective,
                     const mc_strategy_t *strategy)
 {
-    row_t *const new = &t->row[t->n_rows];
-    if (t->n_rows == MOST_ROWS)
-        return;
-    mc_text_t text = mc_text(new->strategy, sizeof new->strategy);
-    mc_strategy_print(strategy, t->mesh, &text);
-    new->collective = collective;
+    char text[sizeof t->row->strategy];
+    mc_text_t out = mc_text(text, sizeof text);
+    mc_strategy_print(strategy, t->mesh, &out);
     for (int32_t k = 0; k < t->n_rows; k++)
-        if (t->row[k].collective == collective && !strcmp(t->row[k].strategy, new->strategy))
+        if (t->row[k].collective == collective && !strcmp(t->row[k].strategy, text))
             return;
-    t->n_rows++;
+    row_t *const rows = mc_grown(t->row, (uint32_t)t->n_rows, &t->capacity, sizeof *rows);
+    mc_tune_check(rows ? MESHCOLL_OK : mc_fail_memory("strategies to try"), "memory");
+    t->row = rows;
+    row_t *const new = &rows[t->n_rows++];
+    memset(new, 0, sizeof *new);
+    new->collective = collective;
+    strcpy(new->strategy, text);
     for (int32_t i = 0; i < t->n_sizes; i++)
         open_cell(t, new, i);
 }
@@ -277,5 +281,6 @@ void mc_tune_table_close(mc_tune_table_t *t, mc_measured_t *measured)
             meshcoll_free(t->row[k].cell[i].request);
     mc_tune_vector_free(t->in);
     mc_tune_vector_free(t->out);
+    free(t->row);
     free(t);
 }
