@@ -137,4 +137,23 @@ run 0 trace bcast --mesh box=4,gpu=2 --strategy best --bytes 8 --links lab
 [[ $out != *": $best"* ]] || fail "8 bytes take the way of 8 MiB: $out"
 refused "--bytes and --links go with --strategy best" trace bcast --mesh x=4 --strategy bcast:mst --bytes 8M
 refused "--bytes and --links go with --strategy best" trace bcast --mesh x=4 --strategy bcast:mst --links lab
+
+# A timeline's message, 10 us on its way: of a part of that time the picture shows the same part of its line.
+python3 - "$scratch/run.json" <<'PYTHON'
+import json, sys
+ends = [{"ph": "X", "name": name, "pid": rank, "tid": 1 - rank, "ts": 0, "dur": 10,
+         "args": {"step": 0, "segment": 0, "peer": 1 - rank, "message": 0, "dim": "x", "chunks": "0…0", "bytes": 8}}
+        for rank, name in ((0, "send"), (1, "recv"))]
+json.dump({"otherData": {"mesh": "x=2", "seconds": 10e-6}, "traceEvents": ends}, open(sys.argv[1], "w"))
+PYTHON
+line() { # line OPTION…: where it begins and ends
+    run 0 trace --timeline "$scratch/run.json" --svg "$scratch/run.svg" "$@"
+    sed -n 's/.*<path d="M\([0-9.]*\) \([0-9.]*\)L\([0-9.]*\) \([0-9.]*\)" class="c0".*/\1 \2 \3 \4/p' "$scratch/run.svg"
+}
+python3 - "$(line)" "$(line --during 2us-6us)" <<'PYTHON' || fail "a part of a message's line bends"
+import sys
+x1, y1, x2, y2, left, top, right, bottom = map(float, " ".join(sys.argv[1:]).split())
+assert y1 < y2 and (left, right) == (x1, x2), sys.argv
+assert abs(top - (y1 + 0.2 * (y2 - y1))) < 0.11 and abs(bottom - (y1 + 0.6 * (y2 - y1))) < 0.11, sys.argv
+PYTHON
 finish

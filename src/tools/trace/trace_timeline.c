@@ -208,7 +208,16 @@ static void draw_names(const page_t *g)
     }
 }
 
-/* From the send's begin to the receive's end. */
+/* From the send's begin to the receive's end, as far as the picture goes. */
+static void draw_message(const page_t *g, const span_t *a, const span_t *b, double opacity)
+{
+    const double from = fmax(g->from, fmin(g->to, a->from)), to = fmax(g->from, fmin(g->to, b->to));
+    const double slope = b->to != a->from ? (b->y - a->y) / (b->to - a->from) : 0;
+    fprintf(g->out, "<path d=\"M%.1f %.1fL%.1f %.1f\" class=\"c%d\" opacity=\"%.2f\"/>\n",
+            x_of(g, from), a->y + slope * (from - a->from) + BAR / 2.0, x_of(g, to),
+            b->y + slope * (to - b->to) + BAR / 2.0, a->dim, opacity);
+}
+
 static void draw_messages(const page_t *g)
 {
     const double opacity = fmin(0.75, fmax(0.12, 240.0 / (double)(g->n_ends + 1)));
@@ -216,9 +225,7 @@ static void draw_messages(const page_t *g)
         const span_t *const a = g->end[i], *const b = g->end[i + 1];
         if (a->sends && !b->sends && !a->hidden && !b->hidden && a->rank == b->peer &&
             a->peer == b->rank && a->message == b->message)
-            fprintf(g->out, "<path d=\"M%.1f %.1fL%.1f %.1f\" class=\"c%d\" opacity=\"%.2f\"/>\n",
-                    x_of(g, a->from), a->y + BAR / 2.0, x_of(g, b->to), b->y + BAR / 2.0, a->dim,
-                    opacity);
+            draw_message(g, a, b, opacity);
     }
 }
 
