@@ -48,7 +48,7 @@ typedef struct {
 /* Links, appended by mc_network_route; zeros are an empty one. The caller frees `link`. */
 typedef struct {
     uint32_t *link, n, capacity;
-} mc_route_t;
+} mc_network_route_t;
 
 /* ERR_PARSE, ERR_INVALID_ARG or ERR_IO with a sentence. mc_network_free frees what it has set. */
 int mc_network_parse(const char *text, mc_network_t *network);
@@ -60,7 +60,7 @@ void mc_network_print(const mc_network_t *network, mc_text_t *text);
  * no place. */
 int mc_network_fit(mc_network_t *network, int32_t ends, int32_t per_box);
 /* Appends the links from one end to another, of a fitted network. Fastest where `from` seldom changes. */
-int mc_network_route(mc_network_t *network, int32_t from, int32_t to, mc_route_t *route);
+int mc_network_route(mc_network_t *network, int32_t from, int32_t to, mc_network_route_t *route);
 /* How many links a message takes besides those of its route: between an end and its leaf. */
 static inline uint32_t mc_network_plugs(const mc_network_t *network)
 {

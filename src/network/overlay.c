@@ -28,7 +28,7 @@ typedef struct {
     most_t *most;       /* link i at n_leaves + i; node k has 2k and 2k + 1 below it */
     uint32_t n_leaves;
     int64_t hops, work;
-    mc_route_t route;
+    mc_network_route_t route;
     uint64_t drawn;
     bool counts; /* fewer links of the largest load are better too */
     int status;

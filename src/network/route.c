@@ -12,7 +12,7 @@ static uint64_t draw(const mc_network_t *n, int32_t from, int32_t to, int32_t at
     return z ^ z >> 31;
 }
 
-static int append(mc_route_t *route, uint64_t link)
+static int append(mc_network_route_t *route, uint64_t link)
 {
     return mc_array_add(&route->link, &route->n, &route->capacity, &(uint32_t){(uint32_t)link},
                         sizeof *route->link, "the routes of a network");
@@ -60,7 +60,7 @@ static int fit_tree(mc_network_t *n)
     return MESHCOLL_OK;
 }
 
-static int route_tree(const mc_network_t *n, int32_t from, int32_t to, mc_route_t *route)
+static int route_tree(const mc_network_t *n, int32_t from, int32_t to, mc_network_route_t *route)
 {
     const int64_t x = place_of(n, from), y = place_of(n, to);
     uint64_t down[MC_NETWORK_LEVELS];
@@ -119,7 +119,7 @@ static int fit_torus(mc_network_t *n)
     return MESHCOLL_OK;
 }
 
-static int route_torus(const mc_network_t *n, int32_t from, int32_t to, mc_route_t *route)
+static int route_torus(const mc_network_t *n, int32_t from, int32_t to, mc_network_route_t *route)
 {
     const int32_t dims = n->n_levels, y = to / n->per_node;
     const uint64_t drawn = n->ecmp ? draw(n, from, to, 0) : 0;
@@ -167,7 +167,7 @@ static int fit_graph(mc_network_t *n)
     return MESHCOLL_OK;
 }
 
-static int route_graph(const mc_network_t *n, int32_t from, int32_t to, mc_route_t *route)
+static int route_graph(const mc_network_t *n, int32_t from, int32_t to, mc_network_route_t *route)
 {
     mc_graph_t *const g = n->graph;
     const uint32_t start = route->n;
@@ -200,7 +200,7 @@ static void name_graph(const mc_network_t *n, uint32_t link, mc_text_t *text)
 
 static const struct {
     int (*fit)(mc_network_t *network);
-    int (*route)(const mc_network_t *network, int32_t from, int32_t to, mc_route_t *route);
+    int (*route)(const mc_network_t *network, int32_t from, int32_t to, mc_network_route_t *route);
     void (*name)(const mc_network_t *network, uint32_t link, mc_text_t *text);
 } kinds[] = {[MC_NETWORK_TREE] = {fit_tree, route_tree, name_tree},
              [MC_NETWORK_TORUS] = {fit_torus, route_torus, name_torus},
@@ -217,7 +217,7 @@ int mc_network_fit(mc_network_t *n, int32_t ends, int32_t per_box)
     return kinds[n->kind].fit(n);
 }
 
-int mc_network_route(mc_network_t *n, int32_t from, int32_t to, mc_route_t *route)
+int mc_network_route(mc_network_t *n, int32_t from, int32_t to, mc_network_route_t *route)
 {
     return kinds[n->kind].route(n, from, to, route);
 }

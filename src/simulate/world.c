@@ -63,7 +63,7 @@ int mc_simulate_fit(const mc_mesh_t *mesh, const mc_links_t *links, mc_network_t
 /* The links on the way of a message from a to b, in places: its sender's port where ranks share it, the network, the
  * receiver's port. */
 static int find_way(const mc_simulation_t *q, const int32_t *end, uint32_t n_network, int32_t a,
-                    int32_t b, int32_t dim, mc_route_t *route)
+                    int32_t b, int32_t dim, mc_network_route_t *route)
 {
     const mc_mesh_t *const mesh = q->mesh;
     const int32_t wire = mc_links_wire(q->links, dim), place[WAYS] = {b, b, a};
@@ -86,8 +86,8 @@ static int find_way(const mc_simulation_t *q, const int32_t *end, uint32_t n_net
     return status;
 }
 
-static int add_hops(mc_sim_world_t *w, mc_pair_t *pair, const mc_route_t *route, uint32_t *n,
-                    uint32_t *capacity)
+static int add_hops(mc_sim_world_t *w, mc_pair_t *pair, const mc_network_route_t *route,
+                    uint32_t *n, uint32_t *capacity)
 {
     pair->hop = *n;
     pair->n_hops = (uint16_t)route->n;
@@ -104,7 +104,7 @@ static int add_hops(mc_sim_world_t *w, mc_pair_t *pair, const mc_route_t *route,
 static int find_pairs(const mc_simulation_t *q, const mc_orbits_t *o, mc_sim_world_t *w,
                       const int32_t *end)
 {
-    mc_route_t route = {0};
+    mc_network_route_t route = {0};
     uint32_t n_hops = 0, capacity = 0;
     int status = MESHCOLL_OK;
     for (int32_t r = 0; r < q->mesh->size && !status; r++) {

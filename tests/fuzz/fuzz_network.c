@@ -9,7 +9,7 @@ static void check_routes(mc_network_t *n, int32_t ends)
     char name[MC_NETWORK_NAME];
     for (int32_t a = 0; a < ends; a++)
         for (int32_t b = 0; b < ends; b++) {
-            mc_route_t route = {0};
+            mc_network_route_t route = {0};
             FUZZ_CHECK(mc_network_route(n, a, b, &route) == MESHCOLL_OK, "%d to %d", a, b);
             FUZZ_CHECK(a != b || route.n == 0, "to itself");
             for (uint32_t i = 0; i < route.n; i++) {

@@ -19,7 +19,7 @@ static mc_network_t network_of(const char *text, int32_t ends, int32_t per_box)
 static const char *route(mc_network_t *n, int32_t from, int32_t to)
 {
     static char buffer[1024];
-    mc_route_t r = {0};
+    mc_network_route_t r = {0};
     mc_text_t text = mc_text(buffer, sizeof buffer);
     buffer[0] = '\0';
     cr_assert_eq(mc_network_route(n, from, to, &r), 0);
@@ -179,7 +179,7 @@ Test(networks, tori_take_the_short_way)
     n = network_of("torus=4x5:1GB/s;ecmp", 20, 1);
     for (int32_t a = 0; a < 20; a++)
         for (int32_t b = 0; b < 20; b++) {
-            mc_route_t r = {0};
+            mc_network_route_t r = {0};
             const int x = abs(a / 5 - b / 5), y = abs(a % 5 - b % 5);
             cr_assert_eq(mc_network_route(&n, a, b, &r), 0);
             cr_assert_eq((int)r.n, (x > 2 ? 4 - x : x) + (y > 2 ? 5 - y : y), "%d to %d", a, b);
@@ -198,7 +198,7 @@ Test(networks, graphs_are_read_and_routed)
     cr_assert_str_eq(route(&n, 1, 2), "1>s, s>u, u>t, t>2");
     cr_assert_str_eq(route(&n, 1, 3), "1>s, s>v, v>t, t>3");
     cr_assert_str_eq(route(&n, 3, 0), "3>t, t>u, u>s, s>0");
-    mc_route_t r = {0};
+    mc_network_route_t r = {0};
     cr_assert_eq(mc_network_route(&n, 0, 1, &r), 0);
     cr_assert_float_eq(mc_network_beta(&n, r.link[0]), 1e-9, 1e-20);
     cr_assert_float_eq(mc_network_beta(&n, r.link[1]), 0.25e-9, 1e-20);

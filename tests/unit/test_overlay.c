@@ -55,7 +55,7 @@ static void check_measured(laid_out_t *l, const int32_t *order)
     uint64_t links = 0;
     for (int32_t p = 0; p < n; p++)
         for (int32_t i = 0; i < each; i++) {
-            mc_route_t route = {0};
+            mc_network_route_t route = {0};
             cr_assert_eq(mc_network_route(&l->network, l->ring.box[order[p]].first + i,
                                           l->ring.box[order[(p + 1) % n]].first + i, &route),
                          0);
