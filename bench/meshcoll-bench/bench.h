@@ -8,6 +8,7 @@
 #include "mesh/link/link.h"
 #include "mpi/own_mpi.h"
 
+#include <jansson.h>
 #include <stdio.h>
 
 /* What the command line says. */
@@ -215,5 +216,7 @@ void csv_row(const bench_t *bench, const row_t *row, FILE *file);
 /* Rewrites the whole file after each size, so that a run that is killed loses nothing that was
  * measured. */
 int json_write(const bench_t *bench, const meta_t *meta, const char *path);
+/* `flags`: jansson's. What is at `path` stays until all is written. */
+int json_save(const json_t *all, size_t flags, const char *path);
 
 #endif

@@ -1,6 +1,8 @@
 /* The same numbers for programs: CSV and JSON, with the same names. docs/benchmarks.md lists them. */
 #include "bench.h"
 
+#include "base/system/file.h"
+
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
@@ -126,6 +128,17 @@ static json_t *make_row(const bench_t *bench, const row_t *row)
     return all;
 }
 
+int json_save(const json_t *all, size_t flags, const char *path)
+{
+    mc_output_t out;
+    int status = mc_output_open(path, &out);
+    if (status)
+        return status;
+    if (json_dumpf(all, out.stream, JSON_INDENT(1) | flags) && !ferror(out.stream))
+        status = mc_fail_memory("the JSON");
+    return mc_output_close(&out, status);
+}
+
 int json_write(const bench_t *bench, const meta_t *meta, const char *path)
 {
     json_t *const rows = json_array();
@@ -135,16 +148,9 @@ int json_write(const bench_t *bench, const meta_t *meta, const char *path)
     json_object_set_new(all, "meta", make_meta(bench, meta));
     json_object_set_new(all, "rows", rows);
 
-    char fresh[4096];
-    snprintf(fresh, sizeof fresh, "%s.tmp", path);
-    const bool written = json_dump_file(all, fresh, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) == 0 &&
-                         rename(fresh, path) == 0;
-    const int why = errno;
+    const int status = json_save(all, JSON_REAL_PRECISION(9), path);
     json_decref(all);
-    if (written)
-        return MESHCOLL_OK;
-    remove(fresh);
-    return mc_fail(MESHCOLL_ERR_IO, "--json: %s cannot be written: %s", path, strerror(why));
+    return status;
 }
 
 static void print_value(FILE *file, const json_t *value)

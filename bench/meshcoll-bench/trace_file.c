@@ -7,7 +7,6 @@
 
 #include "runtime/handle/handle.h"
 
-#include <errno.h>
 #include <jansson.h>
 #include <string.h>
 
@@ -191,7 +190,7 @@ void trace_write(const bench_t *bench, const meta_t *meta, const trace_t *trace,
     json_t *const all =
         json_pack("{s:o, s:s, s:o}", "otherData", make_about(bench, meta, trace), "displayTimeUnit",
                   "ms", "traceEvents", make_events(bench, trace));
-    if (!all || json_dump_file(all, path, JSON_INDENT(1) | JSON_REAL_PRECISION(12)) != 0)
-        die("--timeline: %s cannot be written: %s", path, strerror(errno));
+    if (json_save(all, JSON_REAL_PRECISION(12), path))
+        die("--timeline: %s", meshcoll_last_error());
     json_decref(all);
 }

@@ -143,6 +143,39 @@ mode_t mc_file_mode(void)
     return 0666 & ~mask;
 }
 
+static int fail_write(const char *path)
+{
+    return mc_fail(MESHCOLL_ERR_IO, "%s cannot be written: %s", path, strerror(errno));
+}
+
+int mc_output_open(const char *path, mc_output_t *output)
+{
+    struct stat is;
+    if (strcmp(path, "-") == 0)
+        return mc_fail(MESHCOLL_ERR_IO, "expected the name of a file; got \"-\"");
+    const bool there = lstat(path, &is) == 0;
+    const bool ours = !there || (S_ISREG(is.st_mode) && is.st_nlink == 1 &&
+                                 is.st_uid == geteuid() && access(path, W_OK) == 0);
+    *output = (mc_output_t){.path = path, .mode = there ? is.st_mode & 0777 : mc_file_mode()};
+    output->beside = ours && mc_fresh_open(path, &output->fresh);
+    if (output->beside)
+        output->stream = output->fresh.stream;
+    else
+        output->stream =
+            mc_descriptor_stream(open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666), "w");
+    return output->stream ? MESHCOLL_OK : fail_write(path);
+}
+
+int mc_output_close(mc_output_t *output, int status)
+{
+    bool written = !ferror(output->stream);
+    if (output->beside)
+        written = mc_fresh_close(&output->fresh, !status, output->mode, output->path);
+    else
+        written = fclose(output->stream) == 0 && written;
+    return status || written ? status : fail_write(output->path);
+}
+
 /* Locks ------------------------------------------------------------------------------------------ */
 
 /* Another user's lock file may not be writable; flock() needs it open only for reading. */

@@ -32,6 +32,20 @@ bool mc_fresh_close(mc_fresh_t *fresh, bool whole, mode_t mode, const char *path
 /* The mode of a file that open() makes: mkstemp is stricter than the user's umask. */
 mode_t mc_file_mode(void);
 
+/* A file that is written for the user. What is there stays until the new one is whole. A link, a device or another
+ * user's file is written in place, and so is one that no file can lie beside. */
+typedef struct {
+    FILE *stream;
+    const char *path;
+    bool beside;
+    mode_t mode;
+    mc_fresh_t fresh;
+} mc_output_t;
+
+/* ERR_IO with its reason. `status`: of what was written; an error discards it, and is returned. */
+int mc_output_open(const char *path, mc_output_t *output);
+int mc_output_close(mc_output_t *output, int status);
+
 /* A lock file PATH.lock next to `path`, held by one process at a time and removed when it is
  * released. The kernel releases the lock of a process that dies, so that a lock file left behind
  * blocks nobody. */

@@ -3,11 +3,8 @@
 #include "mesh/order.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 /* One line, whatever the user's own text holds. */
 static void print_error(const char *name)
@@ -164,35 +161,6 @@ int mc_read_bytes(const char *option, const char *text, uint64_t *bytes)
     if (mc_parse_bytes(text, bytes))
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "%s: %s", option, meshcoll_last_error());
     return MESHCOLL_OK;
-}
-
-static int fail_write(const char *path)
-{
-    return mc_fail(MESHCOLL_ERR_IO, "%s cannot be written: %s", path, strerror(errno));
-}
-
-int mc_output_open(const char *path, mc_output_t *output)
-{
-    struct stat is;
-    if (strcmp(path, "-") == 0)
-        return mc_fail(MESHCOLL_ERR_IO, "expected the name of a file; got \"-\"");
-    const bool there = lstat(path, &is) == 0;
-    const bool ours = !there || (S_ISREG(is.st_mode) && is.st_nlink == 1 &&
-                                 is.st_uid == geteuid() && access(path, W_OK) == 0);
-    *output = (mc_output_t){.path = path, .mode = there ? is.st_mode & 0777 : mc_file_mode()};
-    output->beside = ours && mc_fresh_open(path, &output->fresh);
-    output->stream = output->beside ? output->fresh.stream : fopen(path, "w");
-    return output->stream ? MESHCOLL_OK : fail_write(path);
-}
-
-int mc_output_close(mc_output_t *output, int status)
-{
-    bool written = !ferror(output->stream);
-    if (output->beside)
-        written = mc_fresh_close(&output->fresh, !status, output->mode, output->path);
-    else
-        written = fclose(output->stream) == 0 && written;
-    return status || written ? status : fail_write(output->path);
 }
 
 int mc_plans_create(const mc_strategy_t *strategy, const mc_mesh_t *mesh, int32_t root,

@@ -61,20 +61,6 @@ int mc_read_ranks(const char *list, int32_t n, bool **chosen);
 #define MC_ORDER_HELP "the ranks by place, 0,2,1,3 or 8-15,0-7, or a file with that"
 int mc_read_bytes(const char *option, const char *text, uint64_t *bytes);
 
-/* A file that a command writes for its user. What is there stays until the new one is whole. A link, a device or another
- * user's file is written in place, and so is one that no file can lie beside. */
-typedef struct {
-    FILE *stream;
-    const char *path;
-    bool beside;
-    mode_t mode;
-    mc_fresh_t fresh;
-} mc_output_t;
-
-/* ERR_IO with its reason. `status`: of what was written; an error discards it, and is returned. */
-int mc_output_open(const char *path, mc_output_t *output);
-int mc_output_close(mc_output_t *output, int status);
-
 /* All ranks' plans of one strategy. */
 typedef struct {
     const mc_plan_t **plan;
