@@ -3,23 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char usage[] =
-    "  meshcoll export COLLECTIVE --mesh MESH --bytes SIZE --format goal|msccl [--output FILE] …\n"
-    "  meshcoll export COLLECTIVE --mesh MESH --bytes SIZE --format chakra --output PREFIX …\n";
-
-static const char about[] =
-    "Writes the plans of all ranks, as they would run, for other programs:\n"
-    "  goal    text for LogGOPSim: sends, receives, sums in ns, and what they wait for\n"
-    "  msccl   an XML file for MSCCL's runtime: allgather, reduce_scatter, allreduce, alltoall\n"
-    "  chakra  Chakra execution traces, for ASTRA-sim: PREFIX.0.et, PREFIX.1.et, …, one a rank\n"
-    "Blocks of an allgather and others with a block for each rank are SIZE / ranks, rounded up.\n";
-
-static const char examples[] =
-    "  meshcoll export allreduce --mesh box=2,gpu=4 --bytes 1M --format goal --output ring.goal\n"
-    "  meshcoll export allgather --mesh gpu=8 --bytes 1M --format msccl --strategy allgather:ring\n"
-    "  meshcoll export allreduce --mesh box=4,gpu=8 --bytes 64M --format chakra --output "
-    "allreduce\n";
-
 enum { MOST_STEPS = 1 << 22 }; /* of all ranks: text of a few hundred MB */
 
 /* Stops where there are too many. */
@@ -156,12 +139,9 @@ static const mc_option_t options[] = {
     {0},
 };
 
-static int run(int argc, char **argv)
+static int run(void)
 {
-    const mc_arguments_t arguments = {.text = &given.text.collective};
-    int status = mc_options_parse(&mc_export_command, options, argc, argv, &arguments);
-    if (!status)
-        status = read_request(&given.what);
+    int status = read_request(&given.what);
     if (!status)
         status = write_all();
     mc_links_free(&given.what.links);
@@ -171,8 +151,25 @@ static int run(int argc, char **argv)
 const mc_command_t mc_export_command = {
     .name = "export",
     .summary = "the plans of all ranks for LogGOPSim, MSCCL or Chakra",
-    .usage = usage,
-    .about = about,
-    .examples = examples,
-    .read_and_run = run,
+    .usage =
+        "  meshcoll export COLLECTIVE --mesh MESH --bytes SIZE --format goal|msccl [--output FILE] "
+        "…\n"
+        "  meshcoll export COLLECTIVE --mesh MESH --bytes SIZE --format chakra --output PREFIX …\n",
+    .about = "Writes the plans of all ranks, as they would run, for other programs:\n"
+             "  goal    text for LogGOPSim: sends, receives, sums in ns, and what they wait for\n"
+             "  msccl   an XML file for MSCCL's runtime: allgather, reduce_scatter, allreduce, "
+             "alltoall\n"
+             "  chakra  Chakra execution traces, for ASTRA-sim: PREFIX.0.et, PREFIX.1.et, …, one a "
+             "rank\n"
+             "Blocks of an allgather and others with a block for each rank are SIZE / ranks, "
+             "rounded up.\n",
+    .examples = "  meshcoll export allreduce --mesh box=2,gpu=4 --bytes 1M --format goal --output "
+                "ring.goal\n"
+                "  meshcoll export allgather --mesh gpu=8 --bytes 1M --format msccl --strategy "
+                "allgather:ring\n"
+                "  meshcoll export allreduce --mesh box=4,gpu=8 --bytes 64M --format chakra "
+                "--output allreduce\n",
+    .options = options,
+    .arguments = {.text = &given.text.collective},
+    .run = run,
 };

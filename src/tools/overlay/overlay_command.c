@@ -5,22 +5,6 @@
 
 #include <stdlib.h>
 
-static const char usage[] =
-    "  meshcoll overlay --mesh MESH --network NETWORK [--order ORDER] [--links LINKS] [--json]\n";
-
-static const char about[] =
-    "Lays a ring of all boxes on a network (see meshcoll simulate), as their order has it, and\n"
-    "shows how many links a message takes and how many messages share the busiest ones. Then\n"
-    "seeks a better order: one whose largest load is smaller, or as large with shorter ways. A\n"
-    "box is what lies inside of the innermost dimension between boxes; it stays whole.\n"
-    "simulate and plan take the order by --order, the library by MESHCOLL_ORDER.\n";
-
-static const char examples[] =
-    "  meshcoll overlay --mesh box=64,gpu=8 --links dgx-h100 --network "
-    "\"tree=32:16:50GB/s;ecmp\"\n"
-    "  meshcoll overlay --mesh node=10240 --network torus=16x16x40:50GB/s\n"
-    "  meshcoll overlay --mesh x=4 --network tree=2:1:1GB/s --order 0,2,1,3 --json\n";
-
 /* What the command line gives, and the ring; a process runs one command. */
 static struct {
     const char *mesh, *links, *network, *order;
@@ -206,12 +190,9 @@ static const mc_option_t options[] = {
     {0},
 };
 
-static int run(int argc, char **argv)
+static int run(void)
 {
-    const mc_arguments_t arguments = {0};
-    int status = mc_options_parse(&mc_overlay_command, options, argc, argv, &arguments);
-    if (!status)
-        status = read_request();
+    int status = read_request();
     if (!status)
         status = improve();
     char *const order = status ? NULL : order_text();
@@ -227,8 +208,20 @@ static int run(int argc, char **argv)
 const mc_command_t mc_overlay_command = {
     .name = "overlay",
     .summary = "a ring's order laid on a described network, and a better one",
-    .usage = usage,
-    .about = about,
-    .examples = examples,
-    .read_and_run = run,
+    .usage = "  meshcoll overlay --mesh MESH --network NETWORK [--order ORDER] [--links LINKS] "
+             "[--json]\n",
+    .about =
+        "Lays a ring of all boxes on a network (see meshcoll simulate), as their order has it, "
+        "and\n"
+        "shows how many links a message takes and how many messages share the busiest ones. Then\n"
+        "seeks a better order: one whose largest load is smaller, or as large with shorter ways. "
+        "A\n"
+        "box is what lies inside of the innermost dimension between boxes; it stays whole.\n"
+        "simulate and plan take the order by --order, the library by MESHCOLL_ORDER.\n",
+    .examples = "  meshcoll overlay --mesh box=64,gpu=8 --links dgx-h100 --network "
+                "\"tree=32:16:50GB/s;ecmp\"\n"
+                "  meshcoll overlay --mesh node=10240 --network torus=16x16x40:50GB/s\n"
+                "  meshcoll overlay --mesh x=4 --network tree=2:1:1GB/s --order 0,2,1,3 --json\n",
+    .options = options,
+    .run = run,
 };

@@ -8,30 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char usage[] =
-    "  meshcoll simulate COLLECTIVE --mesh MESH --bytes SIZE [--network NETWORK] [--links LINKS] "
-    "[--strategy STRATEGY] …\n"
-    "  meshcoll simulate COLLECTIVE --mesh MESH --bytes SIZE [--network NETWORK] --top N\n";
-
-static const char about[] =
-    "Runs the plans of all ranks, event by event, on the links of the mesh and on a network\n"
-    "between its boxes, where messages share links, and prints the time beside the price of\n"
-    "the model. Nothing is measured. A network is\n"
-    "  tree=DOWN:UP:RATE/…[;rails][;ecmp]  switches with DOWN links down and UP links up,\n"
-    "                                      leaves first\n"
-    "  torus=16x16x40:RATE[;ecmp]          a node for each port of a box\n"
-    "  graph=FILE:RATE[;ecmp]              lines \"A B [RATE]\"; 0, 1, 2, … are ports, other\n"
-    "                                      names switches\n";
-
-static const char examples[] =
-    "  meshcoll simulate allreduce --mesh box=16,gpu=8 --links dgx-h100 --bytes 256M --network "
-    "\"tree=32:16:50GB/s;rails\"\n"
-    "  meshcoll simulate allreduce --mesh pod=8,box=160,gpu=8 --links dgx-h100 --bytes 1G "
-    "--strategy flat-ring\n"
-    "  meshcoll simulate bcast --mesh box=8,gpu=8 --bytes 64M --network tree=4:1:25Gbit/s --top 5\n"
-    "  meshcoll simulate allgather --mesh x=4 --bytes 4M --links uniform --network tree=2:1:1GB/s "
-    "--order 0,2,1,3\n";
-
 /* What the command line gives; a process runs one command. */
 static struct {
     mc_request_text_t text;
@@ -397,14 +373,11 @@ static int simulate_step(void)
     return mc_step_simulate(&query);
 }
 
-static int run(int argc, char **argv)
+static int run(void)
 {
-    const mc_arguments_t arguments = {.text = &given.text.collective};
     run_t *runs = NULL;
     uint32_t n = 0;
-    int status = mc_options_parse(&mc_simulate_command, options, argc, argv, &arguments);
-    if (!status)
-        status = read_request();
+    int status = read_request();
     if (!status && given.step)
         status = simulate_step();
     else if (!status)
@@ -431,8 +404,28 @@ static int run(int argc, char **argv)
 const mc_command_t mc_simulate_command = {
     .name = "simulate",
     .summary = "a collective on a described network, message by message",
-    .usage = usage,
-    .about = about,
-    .examples = examples,
-    .read_and_run = run,
+    .usage =
+        "  meshcoll simulate COLLECTIVE --mesh MESH --bytes SIZE [--network NETWORK] [--links "
+        "LINKS] [--strategy STRATEGY] …\n"
+        "  meshcoll simulate COLLECTIVE --mesh MESH --bytes SIZE [--network NETWORK] --top N\n",
+    .about =
+        "Runs the plans of all ranks, event by event, on the links of the mesh and on a network\n"
+        "between its boxes, where messages share links, and prints the time beside the price of\n"
+        "the model. Nothing is measured. A network is\n"
+        "  tree=DOWN:UP:RATE/…[;rails][;ecmp]  switches with DOWN links down and UP links up,\n"
+        "                                      leaves first\n"
+        "  torus=16x16x40:RATE[;ecmp]          a node for each port of a box\n"
+        "  graph=FILE:RATE[;ecmp]              lines \"A B [RATE]\"; 0, 1, 2, … are ports, other\n"
+        "                                      names switches\n",
+    .examples = "  meshcoll simulate allreduce --mesh box=16,gpu=8 --links dgx-h100 --bytes 256M "
+                "--network \"tree=32:16:50GB/s;rails\"\n"
+                "  meshcoll simulate allreduce --mesh pod=8,box=160,gpu=8 --links dgx-h100 --bytes "
+                "1G --strategy flat-ring\n"
+                "  meshcoll simulate bcast --mesh box=8,gpu=8 --bytes 64M --network "
+                "tree=4:1:25Gbit/s --top 5\n"
+                "  meshcoll simulate allgather --mesh x=4 --bytes 4M --links uniform --network "
+                "tree=2:1:1GB/s --order 0,2,1,3\n",
+    .options = options,
+    .arguments = {.text = &given.text.collective},
+    .run = run,
 };
