@@ -291,6 +291,8 @@ struct mc_transport {
     uint32_t place;        /* among those that its owner polls, as a bit */
     uint32_t wanted;       /* receives from any rank that the listener's owner awaits */
     bool pulls; /* one end moves large messages through the kernel, page by page of the other end */
+    /* The longest message that goes through shared memory in pieces, where both ends send; 0: no message does. */
+    size_t eager;
 };
 
 static inline int32_t mc_transport_known_as(const mc_transport_t *t, int32_t rank)

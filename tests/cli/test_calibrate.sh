@@ -32,7 +32,7 @@ fi
 number='[0-9.]+[a-zA-Z]*'
 created
 first=$links
-[[ $links =~ ^(gpu|rank)=alpha:$number\;(gap:$number\;)?beta:[0-9.]+[a-zA-Z/]+\;gamma:[0-9.]+[a-zA-Z/]+\;(cpu:$number\;)?ports:1\;pulled:yes,\ calibrated\ when\ a\ mesh\ was\ created\ here$ ]] ||
+[[ $links =~ ^(gpu|rank)=alpha:$number\;(gap:$number\;)?beta:[0-9.]+[a-zA-Z/]+\;gamma:[0-9.]+[a-zA-Z/]+\;((cpu|eager):$number\;)?ports:1\;pulled:yes,\ calibrated\ when\ a\ mesh\ was\ created\ here$ ]] ||
     fail "strange links: $links"
 [ "$(kept | wc -l)" -eq 1 ] || fail "expected one file, found: $(kept)"
 file=$(kept)

@@ -98,8 +98,10 @@ Test(calibrate_fit, keeps_what_an_idle_port_passes)
     mc_sight_t sight = sample();
     cr_expect_eq(links_of(&sight, &mesh).correction[0].burst, 0);
     sight.dim[0].burst = 13e3;
+    sight.dim[1].eager = 32768;
     cr_expect_eq(links_of(&sight, &mesh).correction[0].burst, 16384);
     cr_expect_eq(links_of(&sight, &mesh).correction[1].burst, 0);
+    cr_expect_eq(links_of(&sight, &mesh).correction[1].eager, 32768);
     sight.share_cores = true;
     cr_expect_eq(links_of(&sight, &mesh).correction[0].burst, 16384);
     mc_links_t fine;

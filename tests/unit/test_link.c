@@ -27,7 +27,8 @@ static bool same(const mc_link_t *a, const mc_link_t *b)
 
 static bool same_correction(const mc_correction_t *a, const mc_correction_t *b)
 {
-    return a->window == b->window && a->burst == b->burst && a->cpu == b->cpu;
+    return a->window == b->window && a->burst == b->burst && a->cpu == b->cpu &&
+           a->eager == b->eager;
 }
 
 static const mc_link_t *preset(const char *name)
@@ -169,7 +170,7 @@ Test(link, print_reads_back_as_the_same_numbers)
         "uniform,gpu=gap:0",
         "uniform,box=call:4.5us,gpu=call:1.23456789ms",
         "dgx-h100,gpu=call:0",
-        "uniform,box=cpu:3.4us;burst:13KiB;window:384KiB,gpu=cpu:300ns",
+        "uniform,box=cpu:3.4us;burst:13KiB;window:384KiB,gpu=cpu:300ns;eager:32KiB",
         "uniform,box=wire:gpu",
         "lab,box=wire:own",
     };

@@ -208,5 +208,6 @@ const mc_link_field_t mc_link_fields[MC_LINK_FIELDS] = {
     CORRECTION(window, "window", mc_link_sizes),
     CORRECTION(burst, "burst", mc_link_sizes),
     CORRECTION(cpu, "cpu, of all", mc_link_times),
+    CORRECTION(eager, "eager", mc_link_sizes),
 };
 /* clang-format on */

@@ -89,8 +89,8 @@ static int parse_field(mc_word_t field, mc_word_t value, const mc_mesh_t *mesh, 
             (int)field.n, field.at);
     return mc_fail(
         MESHCOLL_ERR_PARSE,
-        "a link has alpha, gap, beta, gamma, call, ports, pulled, streams, wire, window, burst "
-        "and cpu, but no '%.*s'",
+        "a link has alpha, gap, beta, gamma, call, ports, pulled, streams, wire, window, burst, "
+        "cpu and eager, but no '%.*s'",
         (int)field.n, field.at);
 }
 

@@ -47,7 +47,7 @@ static inline bool mc_link_is_within(const mc_link_kind_t *kind, double number)
     return number == 0 || (number >= kind->least && number <= kind->most);
 }
 
-enum { MC_LINK_FIELDS = 8 };
+enum { MC_LINK_FIELDS = 9 };
 typedef struct {
     const char *name, *head; /* in texts, and of its column in tables */
     const mc_link_kind_t *kind;

@@ -101,7 +101,8 @@ void mc_sight_links(const mc_sight_t *sight, bool coarse, mc_links_t *links)
             .wire = seen->own_wire ? MC_WIRE_OWN : link->wire,
             .pulled = seen->pulled,
             .streams = seen->streams && !seen->pulled};
-        links->correction[d] = (mc_correction_t){.burst = burst_of(seen->burst, coarse)};
+        links->correction[d] =
+            (mc_correction_t){.burst = burst_of(seen->burst, coarse), .eager = seen->eager};
         set_times(sight, seen, times, link, &links->correction[d]);
     }
 }

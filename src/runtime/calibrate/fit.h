@@ -18,6 +18,7 @@ typedef struct {
     double round;
     double row;             /* seconds per message of a sequence without dependencies */
     double burst;           /* bytes that an idle port passes at once; 0: none */
+    double eager;           /* mc_correction_t.eager */
     double together, alone; /* seconds per byte of one line: all are active, one of each box is */
 } mc_seen_t;
 

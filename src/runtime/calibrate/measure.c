@@ -4,6 +4,7 @@
 #include "runtime/calibrate/series.h"
 #include "runtime/element/datatype.h"
 #include "runtime/element/kernels.h"
+#include "transport/shm/shm_memory.h"
 
 #include <meshcoll/fault.h>
 
@@ -26,13 +27,16 @@ enum {
     PIECE_BYTES = 32 << 10, /* into which the library cuts exchanges (execute/pace.h) */
     MOST_PIECES = 256,
     FIRST_RUNS = 4, /* one connects */
-    FIRST_ROWS = 2  /* they are long where ranks share cores */
+    FIRST_ROWS = 2, /* they are long where ranks share cores */
+    LEAST_EAGER = 4 << 10,
+    EAGER_TURNS = 3,
+    EAGER_RUNS = 6
 };
 
 /* Before each shot, for a token bucket to fill as between a program's calls (docs/lab-notes/model.md, "Bursts"). */
 static const struct timespec pause_before = {0, 200000};
 
-typedef enum { SHORT, ROW, QUARTER, LONG, BURST, SUMMING, REQUESTS } request_t;
+typedef enum { SHORT, ROW, QUARTER, LONG, BURST, SUMMING, EAGER, REQUESTS } request_t;
 typedef enum { S_SHORT, S_ROW, S_QUARTER, S_LONG, S_ALONE, SERIES } series_t;
 static const request_t request_of_series[SERIES] = {SHORT, ROW, QUARTER, LONG, LONG};
 
@@ -42,8 +46,10 @@ typedef struct {
     bool first, alone, pulled, streams;
     bool known;       /* its sizes were found in time */
     meshcoll_t *line; /* NULL: it has none */
-    size_t bytes;     /* of the long message */
-    double brief;     /* seconds of a run of short messages */
+    mc_transport_t *transport;
+    size_t bytes; /* of the long message */
+    double brief; /* seconds of a run of short messages */
+    double eager; /* bytes; 0: not measured */
     meshcoll_request_t *request[REQUESTS];
     mc_series_t series[SERIES], both;
     mc_series_t few, burst; /* shots of short messages, and of BURST_BYTES */
@@ -61,26 +67,6 @@ typedef struct {
     dim_t *dim[MC_MAX_DIMS];
     mc_series_t sum, runs;
 } measuring_t;
-
-/* Vectors of the host --------------------------------------------------------------------------- */
-
-static void *host_vector(size_t bytes)
-{
-    return calloc(1, bytes);
-}
-
-static int host_run(meshcoll_request_t *request, int32_t times)
-{
-    int status = MESHCOLL_OK;
-    for (int32_t i = 0; i < times && !status; i++) {
-        status = meshcoll_start(request);
-        if (!status)
-            status = meshcoll_wait(request);
-    }
-    return status;
-}
-
-const mc_vectors_t mc_host_vectors = {host_vector, free, host_run, false};
 
 /* Batches ---------------------------------------------------------------------------------------- */
 
@@ -237,6 +223,47 @@ static int find_long(measuring_t *m, dim_t *d, double enough)
     return status;
 }
 
+/* On cores of their own. */
+static bool reads_memory(const measuring_t *m)
+{
+    const bool reads = m->mesh->job->connections.access == MC_SHM_READ;
+    return reads && !m->vectors->queued && !m->share_cores;
+}
+
+/* Are messages of so many bytes faster in pieces than read? Both take turns. */
+static int find_faster(measuring_t *m, dim_t *d, size_t bytes, bool *in_pieces)
+{
+    double least[2] = {INFINITY, INFINITY};
+    meshcoll_free(d->request[EAGER]);
+    d->request[EAGER] = NULL;
+    int status = make_request(m, d, EAGER, bytes, 1);
+    for (int i = 0; i < 2 * EAGER_TURNS && !status; i++) {
+        double seconds;
+        if (d->transport)
+            d->transport->eager = i % 2 ? bytes : bytes - 1;
+        status = batch(m, &d->request[EAGER], d->request[EAGER] != NULL, EAGER_RUNS, &seconds);
+        least[i % 2] = fmin(least[i % 2], seconds);
+    }
+    *in_pieces = least[1] <= least[0];
+    return status;
+}
+
+/* All ranks find the same, and the transport keeps it. */
+static int find_eager(measuring_t *m, dim_t *d)
+{
+    size_t bytes = MC_SHM_EAGER;
+    bool found = false;
+    int status = MESHCOLL_OK;
+    while (!status && !found && bytes > LEAST_EAGER && bytes * (size_t)d->ranks <= MOST_BYTES) {
+        status = find_faster(m, d, bytes, &found);
+        bytes = found ? bytes : bytes / 2;
+    }
+    if (d->transport)
+        d->transport->eager = bytes;
+    d->eager = (double)bytes;
+    return status;
+}
+
 /* And times all once: first runs connect and find cold caches, and do not count. */
 static int find_sizes(measuring_t *m, dim_t *d, double seconds)
 {
@@ -250,7 +277,7 @@ static int find_sizes(measuring_t *m, dim_t *d, double seconds)
             status = keep(m, d, (series_t)s);
     m->once += m->now - before;
     d->known = !status && d->series[S_LONG].n > 0;
-    return status;
+    return d->known && !is_late(m) && d->pulled && reads_memory(m) ? find_eager(m, d) : status;
 }
 
 /* Bursts ----------------------------------------------------------------------------------------- */
@@ -453,6 +480,7 @@ static mc_seen_t seen_of(const measuring_t *m, const dim_t *d)
                       .row = in_row(d, time[S_SHORT], time[S_ROW]),
                       .together = slope(d, time[S_QUARTER], time[S_LONG])};
     seen.burst = burst_of(d, seen.together);
+    seen.eager = d->eager;
     /* its quarter was not timed */
     seen.alone = d->lines > 1 ? seen.together * time[S_ALONE] / time[S_LONG] : seen.together;
     return seen;
@@ -481,7 +509,7 @@ static int see(measuring_t *m, mc_sight_t *sight)
 static int open_dim(measuring_t *m, int32_t dim)
 {
     const mc_mesh_t *const mesh = &m->mesh->mesh;
-    const mc_transport_t *const t = m->mesh->transport[dim];
+    mc_transport_t *const t = m->mesh->transport[dim];
     dim_t *const d = calloc(1, sizeof *d);
     if (!d)
         return mc_fail_memory("times");
@@ -493,6 +521,7 @@ static int open_dim(measuring_t *m, int32_t dim)
     d->alone = mc_line_is_alone(mesh, dim, m->mesh->rank);
     d->pulled = mc_tls_is_memory(m->mesh->job->connections.tls[dim]);
     d->streams = t && t->streams;
+    d->transport = t;
     return mc_line_open(m->mesh, dim, &d->line);
 }
 

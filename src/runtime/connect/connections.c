@@ -103,6 +103,16 @@ int mc_connections_open(mc_job_t *job)
     return status;
 }
 
+void mc_connections_limit(const meshcoll_t *h)
+{
+    for (int32_t d = 0; d < h->mesh.ndims; d++) {
+        const double eager = h->links.correction[d].eager;
+        mc_transport_t *const t = h->transport[d];
+        if (t && eager > 0 && eager < (double)t->eager)
+            t->eager = (size_t)eager;
+    }
+}
+
 /* Addresses: of each rank, by dimension, each preceded by its length -------------------------- */
 
 size_t mc_transports_bytes(mc_transport_t *const *transport, int32_t n)

@@ -53,8 +53,10 @@ static int calibrate(mc_making_t *m)
 {
     char why[sizeof m->handle->job->failure.why];
     const int status = mc_calibrate(m);
-    if (!status)
+    if (!status) {
+        mc_connections_limit(m->handle);
         return MESHCOLL_OK;
+    }
     snprintf(why, sizeof why, "%s", meshcoll_last_error());
     meshcoll_destroy(m->handle);
     m->handle = NULL;

@@ -134,12 +134,13 @@ json_t *mc_json_links(const mc_mesh_t *mesh, const mc_links_t *links)
         const mc_link_t *const link = &links->dim[d];
         const mc_correction_t *const by = &links->correction[d];
         json_array_append_new(
-            dims, json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:o, s:b, s:b, s:s, s:f, s:f, s:f}",
-                            "dim", mesh->dim[d].name, "alpha", link->alpha, "gap", link->gap,
-                            "beta", link->beta, "gamma", link->gamma, "call", link->call, "ports",
-                            mc_json_ports(link->ports), "pulled", (int)link->pulled, "streams",
-                            (int)link->streams, "wire", mesh->dim[mc_links_wire(links, d)].name,
-                            "window", by->window, "burst", by->burst, "cpu", by->cpu));
+            dims,
+            json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:o, s:b, s:b, s:s, s:f, s:f, s:f, s:f}",
+                      "dim", mesh->dim[d].name, "alpha", link->alpha, "gap", link->gap, "beta",
+                      link->beta, "gamma", link->gamma, "call", link->call, "ports",
+                      mc_json_ports(link->ports), "pulled", (int)link->pulled, "streams",
+                      (int)link->streams, "wire", mesh->dim[mc_links_wire(links, d)].name, "window",
+                      by->window, "burst", by->burst, "cpu", by->cpu, "eager", by->eager));
     }
     return dims;
 }

@@ -541,6 +541,7 @@ int mc_shm_create(const mc_shm_params_t *params, mc_transport_t **transport)
                                       .greets = true,
                                       .fd = -1,
                                       .pulls = params->access == MC_SHM_READ,
+                                      .eager = MC_SHM_EAGER,
                                       .listens_connected = true};
     snprintf(shm->dim, sizeof shm->dim, "%s", params->dim);
     int status = mc_shm_memory_create(params->n, params->access == MC_SHM_READ, &shm->mapping,

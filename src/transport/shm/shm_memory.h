@@ -14,8 +14,8 @@
 /* A message of up to MC_SHM_SMALL bytes lies in its slot, one of up to MC_SHM_PAGE in a page, a
  * larger one in several pages, with a slot each: the receiver copies one piece while the
  * sender writes the next. Above a limit the receiver reads it from the sender's memory instead.
- * The limit is MC_SHM_EAGER where the sender has no time to help (shm_link.h), as ranks share
- * cores or both ends send, and MC_SHM_PIECES otherwise, but not more than a channel's pages. */
+ * The limit is mc_transport_t.eager, MC_SHM_EAGER at most, where the sender has no time to help (shm_link.h), as ranks
+ * share cores or both ends send, and MC_SHM_PIECES otherwise, but not more than a channel's pages. */
 enum { MC_SHM_SLOTS = 32, MC_SHM_SMALL = 104, MC_SHM_PAGE = 4096 };
 enum { MC_SHM_PIECES = (32 << 10) - 1, MC_SHM_EAGER = 64 << 10 };
 _Static_assert(MC_SHM_PAGE % MC_PIECE_UNIT == 0, "elements are not cut");

@@ -136,7 +136,8 @@ static void give_pieces(link_t *link, mc_io_t *io)
 static bool is_eager(const link_t *link, const mc_message_t *m)
 {
     const bool alone = shm_of(link)->params.oversubscribed || m->mutual;
-    const size_t most = alone ? MC_SHM_EAGER : MC_SHM_PIECES;
+    const size_t eager = shm_of(link)->transport.eager;
+    const size_t most = alone || eager < MC_SHM_PIECES ? eager : MC_SHM_PIECES;
     const size_t room = (size_t)link->shape.pages * MC_SHM_PAGE;
     return m->bytes <= (most < room ? most : room);
 }
