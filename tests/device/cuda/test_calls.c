@@ -6,6 +6,7 @@
 #include "support/strategies.h"
 
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -159,22 +160,30 @@ bool test_in_flight(void)
     return rig_run(&rig, rank_in_flight);
 }
 
-/* A call does not wait for its kernel, and runs where it stands in its stream. */
+static void await_word(void *word)
+{
+    while (!atomic_load((atomic_bool *)word))
+        usleep(1000);
+}
+
+/* A call does not wait for its kernel, which stands in its stream behind what ends only after the call. */
 static void rank_ordered(meshcoll_t *mesh)
 {
     const mc_case_t c = {
         .collective = MESHCOLL_ALLREDUCE, .count = 100, .datatype = MESHCOLL_FLOAT32};
     const mc_cu_stream_t stream = rig_new_stream();
+    atomic_bool called = false;
     rig_case_t r;
     NEED(rig_enqueue(mesh, &c, NULL, stream)); /* the first call meets the other ranks */
     rig_open(mesh, &c, NULL, &r);
-    fake_kernels(300 * 1000, 1);
     rig_fill(&r, stream);
+    NEED(cuLaunchHostFunc(stream, await_word, &called) == 0);
     const double begun = mc_now();
+    fake_kernels(300 * 1000, 1);
     NEED(meshcoll_enqueue(mesh, &r.args, stream) == MESHCOLL_OK);
-    NEED(mc_now() - begun < 0.2);
     NEED(cuStreamQuery(stream) == MC_CU_ERROR_NOT_READY);
     NEED(meshcoll_async_error(mesh) == MESHCOLL_OK);
+    atomic_store(&called, true);
     NEED(rig_check(&r, stream));
     NEED(mc_now() - begun >= 0.3);
     rig_close(&r);
