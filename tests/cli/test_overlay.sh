@@ -30,11 +30,11 @@ echo "$order" >"$scratch/order.txt"
 run 0 "${rings[@]}" --order "$scratch/order.txt"
 gives "j['strategies'][0]['seconds'] < 0.8 * $before" True
 
-# 10,240 nodes in a random order, in a second of one core and some patience: none of their links is shared after it.
+# 10,240 nodes in a random order, in a second of one core, at most twenty: none of their links is shared after it.
 python3 -c 'import random; random.seed(3); n = list(range(10240)); random.shuffle(n); print(*n, sep=",")' >"$scratch/drawn.txt"
-begun=$SECONDS
+ulimit -St 20
 run 0 overlay --mesh node=10240 --network torus=16x16x40:50GB/s --order "$scratch/drawn.txt" --json
-[ $((SECONDS - begun)) -le 20 ] || fail "it took $((SECONDS - begun)) s"
+ulimit -St "$(ulimit -Ht)"
 gives 'j["better"]["stretch"], j["better"]["busiest"][0]["messages"], j["given"]["busiest"][0]["messages"] > 5' "(1.0, 1, True)"
 
 refused "--network is missing" overlay --mesh x=4

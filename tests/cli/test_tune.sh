@@ -84,7 +84,7 @@ derived() {
 
 begin=$(date +%s)
 ranks 4 0 "$MESHCOLL" tune --mesh box=2,gpu=2 --seconds 3
-[ $(($(date +%s) - begin)) -lt 20 ] || fail "three seconds took $(($(date +%s) - begin))"
+[ $(($(date +%s) - begin)) -lt 60 ] || fail "three seconds took $(($(date +%s) - begin))"
 has "links of box=2,gpu=2 on 1 machine with "
 has "stored in $MESHCOLL_TUNE_FILE"
 [ "$(grep -c '^as text: ' <<<"$out")" -eq 1 ] || fail "expected one rank's words in:"$'\n'"$out"

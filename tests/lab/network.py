@@ -121,7 +121,7 @@ def firewall(lab):
     job.expect(r"^ended -\d+ .*rank")
     job.expect(r"the monitor of rank 1 cannot reach that of rank 0", [1])
     job.expect_destroyed(3)
-    if job.seconds > 20:
+    if job.seconds > 40:
         job.fail(f"it took {job.seconds:.0f} s with MESHCOLL_TIMEOUT=5")
 
 
@@ -197,13 +197,13 @@ def silence(lab):
         job.own = {1: {"MASTER_ADDR": "nowhere.example"}} if what == "all" else {}
         job.run().expect("^refused")
         if what == "large":
-            job.expect("has waited [5-7] s for rank [12] .* while a mesh is created", [0])
+            job.expect("has waited [5-9] s for rank [12] .* while a mesh is created", [0])
         else:
-            job.expect("has waited [5-7] s for 2 of 3 ranks: 1-2; it listens on 10.77.0.1:", [0])
-            job.expect("rank [12] has tried for [5-7] s to reach rank 0 .*MESHCOLL_BOOTSTRAP_TIMEOUT", [1, 2])
+            job.expect("has waited [5-9] s for 2 of 3 ranks: 1-2; it listens on 10.77.0.1:", [0])
+            job.expect("rank [12] has tried for [5-9] s to reach rank 0 .*MESHCOLL_BOOTSTRAP_TIMEOUT", [1, 2])
             job.expect("the last attempt at its address: ", [1])
             job.expect("the last attempt at 10.77.0.1:", [2])
-        if job.seconds > 2 * seconds + 2:
+        if job.seconds > 3 * seconds + 2:
             job.fail(f"it took {job.seconds:.0f} s with MESHCOLL_BOOTSTRAP_TIMEOUT={seconds}")
 
 
@@ -214,7 +214,7 @@ def monitors(lab):
     job = Job(lab.boxes, UCX_NET_DEVICES="eth0", UCX_TCP_PORT_RANGE="45000-45099").run()
     job.expect_good()
     job.expect(r"the monitor of rank 1 cannot reach that of rank 0", [1])
-    if job.seconds > 10:
+    if job.seconds > 25:
         job.fail(f"it took {job.seconds:.0f} s")
 
 
