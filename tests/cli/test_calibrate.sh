@@ -7,7 +7,7 @@ build=$(cd "${MESHCOLL_BUILD_DIR:-build/test}" && pwd)
 job=$build/tests/status/job
 unset MESHCOLL_MESH MESHCOLL_LINKS MESHCOLL_TRANSPORTS
 export MESHCOLL_TUNE_FILE=$scratch/none.json XDG_CACHE_HOME=$scratch/cache
-export MESHCOLL_CALIBRATE=5 # half a second in one box: enough on cores that are busy
+export MESHCOLL_CALIBRATE=20 # two seconds in one box: enough on cores that are busy
 
 # created [VARIABLE=VALUE …]: makes a mesh of 2 ranks; leaves what it says of its links in $links.
 created() {
