@@ -58,9 +58,9 @@ const char *mc_show_network(const mc_network_t *network)
     return buffer;
 }
 
-mc_printed_t mc_show_ratio(mc_ratio_t ratio)
+mc_term_text_t mc_show_ratio(mc_ratio_t ratio)
 {
-    mc_printed_t printed;
+    mc_term_text_t printed;
     mc_text_t text = mc_text(printed.text, sizeof printed.text);
     mc_text_add(&text, "%" PRId64, ratio.num);
     if (ratio.den != 1)

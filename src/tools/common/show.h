@@ -20,12 +20,13 @@ const char *mc_show_mesh(const mc_mesh_t *mesh);
 const char *mc_show_call(meshcoll_collective_t collective, const mc_mesh_t *mesh, int32_t root);
 const char *mc_show_network(const mc_network_t *network);
 
-/* Each of these may be used up to the end of the expression: "7/8", "3" */
-mc_printed_t mc_show_ratio(mc_ratio_t ratio);
-/* "3α + 7/8 nβ"; "-" where there is nothing. */
+/* Each of these may be used up to the end of the expression. */
 typedef struct {
     char text[128];
 } mc_term_text_t;
+/* "7/8", "3" */
+mc_term_text_t mc_show_ratio(mc_ratio_t ratio);
+/* "3α + 7/8 nβ"; "-" where there is nothing. */
 mc_term_text_t mc_show_term(const mc_term_t *term);
 
 /* The links of a mesh, a line a dimension, and below it one for each size it was measured at. */
