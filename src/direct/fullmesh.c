@@ -26,7 +26,7 @@ mc_tile_t mc_fullmesh_reduce_scatter(mc_builder_t *b, mc_line_t l, mc_tile_t v)
     for (int32_t k = 1; k < l.len; k++) {
         const uint32_t start = b->n_steps;
         mc_send(b, right_by(l, k), mc_slice(v, l, l.me + k));
-        mc_recv_reduce(b, left_by(l, k), mc_slice(v, l, l.me));
+        mc_recv_reduce_along(b, l, mc_wrap(l, l.me - k), mc_slice(v, l, l.me));
         mc_in_turns(b, start);
     }
     return mc_slice(v, l, l.me);

@@ -75,7 +75,7 @@ mc_tile_t mc_halving_reduce_scatter(mc_builder_t *b, mc_line_t l, mc_tile_t v)
         const int32_t mine = me & ~(m - 1), other = mine ^ m;
         const uint32_t start = b->n_steps;
         mc_send(b, rank_of(l, c, me ^ m), block(l, c, v, other, m));
-        mc_recv_reduce(b, rank_of(l, c, me ^ m), block(l, c, v, mine, m));
+        mc_recv_reduce_along(b, l, mc_core_index(c, me ^ m), block(l, c, v, mine, m));
         mc_in_turns(b, start);
     }
     if (stands_for_two(l, c))

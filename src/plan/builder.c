@@ -214,6 +214,14 @@ void mc_recv_reduce_before(mc_builder_t *b, int32_t peer, mc_tile_t v)
     mc_each_range(b, peer, &v, recv_reduce_before_range);
 }
 
+void mc_recv_reduce_along(mc_builder_t *b, mc_line_t l, int32_t from, mc_tile_t v)
+{
+    if (l.len == 2 && from < l.me)
+        mc_recv_reduce_before(b, mc_line_rank(l, from), v);
+    else
+        mc_recv_reduce(b, mc_line_rank(l, from), v);
+}
+
 void mc_recv_aside(mc_builder_t *b, int32_t peer, mc_tile_t v)
 {
     mc_each_range(b, peer, &v, recv_aside_range);

@@ -35,6 +35,10 @@ void mc_recv(mc_builder_t *b, int32_t peer, mc_tile_t v);
 void mc_recv_reduce(mc_builder_t *b, int32_t peer, mc_tile_t v);        /* own (+) message */
 void mc_recv_reduce_before(mc_builder_t *b, int32_t peer, mc_tile_t v); /* message (+) own */
 
+/* From the rank of that index on the line. On a line of two the lower rank's operand is the left one on both ranks, so
+ * that all algorithms sum in one order there. */
+void mc_recv_reduce_along(mc_builder_t *b, mc_line_t l, int32_t from, mc_tile_t v);
+
 /* A second accumulator aside, for sums that need the same order on every rank. */
 void mc_recv_aside(mc_builder_t *b, int32_t peer, mc_tile_t v);
 void mc_recv_reduce_aside(mc_builder_t *b, int32_t peer, mc_tile_t v); /* aside (+) message */

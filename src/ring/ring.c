@@ -8,7 +8,7 @@ static mc_tile_t reduce_scatter(mc_builder_t *b, mc_line_t l, mc_tile_t v, int32
     for (int32_t k = 1; k < l.len; k++) {
         const uint32_t start = b->n_steps;
         mc_send(b, mc_right(l), mc_slice(v, l, mine - k));
-        mc_recv_reduce(b, mc_left(l), mc_slice(v, l, mine - k - 1));
+        mc_recv_reduce_along(b, l, mc_wrap(l, l.me - 1), mc_slice(v, l, mine - k - 1));
         mc_in_turns(b, start);
     }
     return mc_slice(v, l, mine);
