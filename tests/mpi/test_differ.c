@@ -11,9 +11,9 @@
 
 enum { COUNT = 2, LARGE = 100000, MOST_CALLS = 20000, LIMIT_S = 60 };
 
-typedef enum { DATATYPE, OP, ROOT, COLLECTIVE, WAITING, SENT, KINDS } kind_t;
-static const char *const name[KINDS] = {"datatype",   "operation", "root",
-                                        "collective", "waiting",   "sent"};
+typedef enum { DATATYPE, OP, ROOT, COLLECTIVE, PERSISTENT, WAITING, SENT, KINDS } kind_t;
+static const char *const name[KINDS] = {"datatype",   "operation", "root", "collective",
+                                        "persistent", "waiting",   "sent"};
 static int rank, size;
 static int32_t in[LARGE], out[LARGE];
 
@@ -26,6 +26,17 @@ static void check(int good, kind_t kind, size_t count, const char *what)
     MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
+static int start(meshcoll_t *mesh, size_t count, meshcoll_op_t op)
+{
+    meshcoll_request_t *request;
+    int status = meshcoll_allreduce_init(mesh, in, out, count, MESHCOLL_INT32, op, &request);
+    check(status == MESHCOLL_OK, PERSISTENT, count, "init");
+    status = meshcoll_start(request);
+    status = status ? status : meshcoll_wait(request);
+    meshcoll_free(request);
+    return status;
+}
+
 /* The call of one rank. Of each pair one end waits for the other. */
 static int call(meshcoll_t *mesh, kind_t kind, size_t count, int is_odd)
 {
@@ -36,6 +47,8 @@ static int call(meshcoll_t *mesh, kind_t kind, size_t count, int is_odd)
         return meshcoll_reduce(mesh, in, out, count, type, MESHCOLL_SUM, is_odd ? 1 : 0);
     if (kind == SENT)
         return meshcoll_reduce(mesh, in, out, count, type, MESHCOLL_SUM, rank == 2 ? 0 : 1);
+    if (kind == PERSISTENT)
+        return start(mesh, count, is_odd ? MESHCOLL_MAX : MESHCOLL_SUM);
     if (kind == COLLECTIVE && is_odd)
         return meshcoll_bcast(mesh, in, out, count, type, 0);
     return meshcoll_allreduce(mesh, in, out, count, type,

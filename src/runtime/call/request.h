@@ -66,7 +66,7 @@ int mc_run_make(meshcoll_t *h, const mc_request_kind_t *kind, const mc_call_t *c
                 mc_run_t **run);
 /* Gives one that is not planned another strategy; the caller keeps the text of the last one. */
 int mc_run_choose(mc_run_t *r, const mc_ranked_t *choice);
-/* Plans and wires it for a call of at least one element. */
+/* Plans and wires it for a call of at least one element; it is to be signed after that. */
 int mc_run_plan(mc_run_t *r, const mc_call_t *call);
 /* Binds it to the arguments of a call, in its own workspace or in one of the mesh's; does nothing where the last binding
  * still holds. `forwarded` as in mc_operands_t. */

@@ -104,9 +104,9 @@ static int make_own(meshcoll_t *h, const mc_request_kind_t *kind, const mc_call_
         return status;
     r->head.persistent = true;
     r->workspace = &r->own;
-    mc_run_sign(r, mc_digest_of(h, &call->args, call->is_barrier), 0);
     *own = (mc_persistent_t *)r;
     status = call->args.count > 0 ? mc_run_plan(r, call) : MESHCOLL_OK;
+    mc_run_sign(r, mc_digest_of(h, &call->args, call->is_barrier), 0);
     if (!status)
         status = mc_lead_persistent(*own, &call->args);
     if (status)
