@@ -207,6 +207,7 @@ static void free_bench(bench_t *bench)
 int main(int argc, char **argv)
 {
     bench_t bench = {.rank = 0};
+    setenv("MESHCOLL_ADAPT", "off", 1); /* a request keeps the strategy that is measured */
     if (options_answer(argc, argv))
         return 0;
     if (options_parse(argc, argv, &bench.options) != MESHCOLL_OK)

@@ -272,6 +272,7 @@ int main(int argc, char **argv)
 {
     options_t o = {.operations = 1000};
     int status = 0;
+    setenv("MESHCOLL_ADAPT", "off", 1); /* trials plan */
     if (!read_options(argc, argv, &o, &status))
         return status;
     if (o.mesh)

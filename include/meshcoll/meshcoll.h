@@ -371,8 +371,9 @@ typedef struct meshcoll_args {
  * @{ */
 /**
  * Creates a persistent operation: planned, bound and allocated once; every meshcoll_start and wait
- * repeats it on the same buffers without planning or allocating. Each collective has a function
- * that takes the arguments of the blocking call; meshcoll_init takes any arguments.
+ * repeats it on the same buffers without planning or allocating, except at starts that change to
+ * another strategy while the request learns (docs/calling.md; never with MESHCOLL_ADAPT=off). Each
+ * collective has a function that takes the arguments of the blocking call; meshcoll_init takes any.
  *
  * These functions are collective, but wait for no other rank: all ranks call them in the same order,
  * relative to each other and to other calls. Starts may be in any order, and wait for nobody either:
@@ -568,7 +569,8 @@ MESHCOLL_API int meshcoll_group_end(meshcoll_t *mesh);
  * A running one is freed when it is complete, and its buffers must stay valid until then. */
 MESHCOLL_API void meshcoll_free(meshcoll_request_t *request);
 
-/** The text of a request's strategy, owned by the request; NULL if `request` is. */
+/** The text of a request's strategy, owned by the request; NULL if `request` is. Of a persistent one:
+ * of its present or last run; it stays valid, where a later start changes to another strategy too. */
 MESHCOLL_API const char *meshcoll_request_strategy(const meshcoll_request_t *request);
 
 /** The time that the cost model predicts for a request, in seconds; 0 if `request` is NULL. */

@@ -11,6 +11,11 @@
  *     test_adapt forced  nonblocking calls of one rank far ahead, which forces a strategy behind them
  *     test_adapt many    more kinds of calls than are learned of at once, in buffers that alternate on some ranks
  *     test_adapt bits    1,000 sums of the same numbers on each of two meshes have the same bits
+ *     test_adapt own     persistent requests, started in another order on each rank, of which one is late, beside calls of
+ *                        the same kinds: results, and the strategies of all ranks
+ *     test_adapt own_clock the same with the clock of before
+ *     test_adapt own_ahead one of which rank 0 completes runs far ahead of the others
+ *     test_adapt own_learns as below, of a persistent request
  *     test_adapt off     where links are off, rank 0 says so in one line
  *     test_adapt learns  the candidates take turns, and then one is used
  */
@@ -353,7 +358,13 @@ static void run_many(meshcoll_t *mesh)
     }
 }
 
-/* Of every call, and of both meshes, which may learn different things. */
+static int run_once(meshcoll_request_t *own)
+{
+    const int status = meshcoll_start(own);
+    return status ? status : meshcoll_wait(own);
+}
+
+/* Of every call and start, and of both meshes, which may learn different things. */
 static void run_bits(void)
 {
     static float from[8 * COUNT], to[8 * COUNT], first[8 * COUNT];
@@ -363,10 +374,16 @@ static void run_bits(void)
     for (size_t c = 0; c < sizeof counts / sizeof *counts; c++)
         for (int m = 0; m < 2; m++) {
             meshcoll_t *mesh;
+            meshcoll_request_t *own;
             check(meshcoll_create(MPI_COMM_WORLD, NULL, &mesh) == MESHCOLL_OK, "create");
-            for (int i = 0; i < CALLS; i++) {
+            check(meshcoll_allreduce_init(mesh, from, to, counts[c], MESHCOLL_FLOAT32, MESHCOLL_SUM,
+                                          &own) == MESHCOLL_OK,
+                  "init");
+            for (int i = 0; i < 4 * CALLS; i++) {
                 const bool all = i % 2;
-                const int status = all ? meshcoll_allreduce(mesh, from, to, counts[c],
+                const int status = i % 4 == 3 ? run_once(own)
+                                   : all
+                                       ? meshcoll_allreduce(mesh, from, to, counts[c],
                                                             MESHCOLL_FLOAT32, MESHCOLL_SUM)
                                        : meshcoll_reduce_scatter(mesh, from, to + COUNT, counts[c],
                                                                  MESHCOLL_FLOAT32, MESHCOLL_SUM);
@@ -378,17 +395,98 @@ static void run_bits(void)
                               memcmp(first + COUNT, to + COUNT, counts[c] * sizeof *to) == 0,
                           "a sum has other bits than the first");
             }
+            meshcoll_free(own);
             meshcoll_destroy(mesh);
         }
 }
 
-/* Which strategies calls took, in turn; returns how many. */
-static int run_learns(meshcoll_t *mesh, int calls, char text[][512], int most)
+/* The start number k of round i: every tenth round starts all, in an order that differs between ranks; the others one
+ * alone, as only then it is timed. */
+enum { OWN = 10 };
+static int own_of(int i, int k)
+{
+    return i % 10 ? (i / 10 + i) % OWN : (i / 10 + k * (rank % 2 ? 3 : 7)) % OWN;
+}
+
+static void run_own(meshcoll_t *mesh)
+{
+    meshcoll_request_t *request[OWN];
+    static int32_t to[OWN][8 * COUNT];
+    for (int k = 0; k < OWN; k++) {
+        meshcoll_args_t a = args_of(k);
+        a.out = to[k];
+        check(meshcoll_init(mesh, &a, &request[k]) == MESHCOLL_OK, "init");
+    }
+    for (int i = 0; i < 2 * CALLS; i++) {
+        const int n = i % 10 ? 1 : OWN;
+        fill(i);
+        if (rank == SLOW % size && i % 4)
+            usleep(200);
+        for (int k = 0; k < n; k++)
+            check(meshcoll_start(request[own_of(i, k)]) == MESHCOLL_OK, "start");
+        for (int k = 0; k < n; k++) {
+            const int which = n > 1 ? k : own_of(i, 0);
+            const meshcoll_args_t a = args_of(which);
+            check(meshcoll_wait(request[which]) == MESHCOLL_OK, "wait");
+            memcpy(out, to[which], sizeof out);
+            check_result(&a, i, i);
+            if (i % 5 == 0)
+                compare_text(meshcoll_request_strategy(request[which]), i);
+        }
+        if (i % 2 == 0) {
+            const meshcoll_args_t a = args_of(i);
+            make(mesh, &a, (i / 10 + rank) % 2, i);
+            check_result(&a, i, i);
+        }
+    }
+    for (int k = 0; k < OWN; k++)
+        meshcoll_free(request[k]);
+}
+
+/* The others begin when its message has come: at the end, or when it cannot go on. */
+static void run_own_ahead(meshcoll_t *mesh)
+{
+    enum { LENGTH = 16, TESTS = 20000 };
+    int32_t go = 0, vector[LENGTH];
+    meshcoll_request_t *request;
+    check(meshcoll_bcast_init(mesh, vector, vector, LENGTH, MESHCOLL_INT32, 0, &request) ==
+              MESHCOLL_OK,
+          "init");
+    for (int round = 0; round < 20; round++) {
+        bool told = rank > 0;
+        if (rank > 0)
+            MPI_Recv(&go, 1, MPI_INT, 0, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        for (int i = 0; i <= AHEAD; i++) {
+            int status = i == AHEAD ? MESHCOLL_IN_PROGRESS : MESHCOLL_OK;
+            if (i < AHEAD) {
+                vector[0] = vector[LENGTH - 1] = rank == 0 ? round * 1000 + i : -1;
+                check(meshcoll_start(request) == MESHCOLL_OK, "start");
+                status = MESHCOLL_IN_PROGRESS;
+                for (int t = 0; t < TESTS && !told && status == MESHCOLL_IN_PROGRESS; t++)
+                    status = meshcoll_test(request);
+            }
+            for (int r = 1; r < size && !told && status == MESHCOLL_IN_PROGRESS; r++)
+                MPI_Send(&round, 1, MPI_INT, r, 5, MPI_COMM_WORLD);
+            told = told || status == MESHCOLL_IN_PROGRESS;
+            if (i == AHEAD)
+                continue;
+            check(status == MESHCOLL_OK || meshcoll_wait(request) == MESHCOLL_OK, "wait");
+            check(vector[LENGTH - 1] == round * 1000 + i, "a vector of bcast");
+        }
+    }
+    compare_text(meshcoll_request_strategy(request), 0);
+    meshcoll_free(request);
+}
+
+/* Which strategies calls took, in turn, or starts of `own`; returns how many. */
+static int run_learns(meshcoll_t *mesh, meshcoll_request_t *own, int calls, char text[][512],
+                      int most)
 {
     int n = 0;
     for (int i = 0; i < calls; i++) {
-        meshcoll_request_t *r;
-        check(meshcoll_iallreduce(mesh, in, out, COUNT, MESHCOLL_INT32, MESHCOLL_SUM, &r) ==
+        meshcoll_request_t *r = own;
+        check((own ? meshcoll_start(own)
+                   : meshcoll_iallreduce(mesh, in, out, COUNT, MESHCOLL_INT32, MESHCOLL_SUM, &r)) ==
                   MESHCOLL_OK,
               "iallreduce");
         const char *const taken = meshcoll_request_strategy(r);
@@ -403,16 +501,26 @@ static int run_learns(meshcoll_t *mesh, int calls, char text[][512], int most)
     return n;
 }
 
-static void check_learns(meshcoll_t *mesh)
+static void check_learns(meshcoll_t *mesh, meshcoll_request_t *own)
 {
     static char text[8][512];
-    check(run_learns(mesh, 50, text, 8) == 1, "the first calls take one strategy");
-    const int tried = run_learns(mesh, 90, text, 8);
+    check(run_learns(mesh, own, 50, text, 8) == 1, "the first calls take one strategy");
+    const int tried = run_learns(mesh, own, 90, text, 8);
     check(tried > 1 && tried <= 6, "candidates take turns");
-    check(run_learns(mesh, 300, text, 8) == 1, "then one is used");
+    check(run_learns(mesh, own, 300, text, 8) == 1, "then one is used");
     compare_text(text[0], 400);
     /* a look, and one again */
-    check(run_learns(mesh, 2600, text, 8) > 1, "a later look tries another");
+    check(run_learns(mesh, own, 2600, text, 8) > 1, "a later look tries another");
+}
+
+static void check_own_learns(meshcoll_t *mesh)
+{
+    meshcoll_request_t *own;
+    check(meshcoll_allreduce_init(mesh, in, out, COUNT, MESHCOLL_INT32, MESHCOLL_SUM, &own) ==
+              MESHCOLL_OK,
+          "init");
+    check_learns(mesh, own);
+    meshcoll_free(own);
 }
 
 /* Of two kinds of calls. */
@@ -451,7 +559,7 @@ int main(int argc, char **argv)
     if (strcmp(what, "off") == 0)
         setenv("MESHCOLL_LINKS", "gpu=alpha:1s;beta:1GB/s", 1);
     check(meshcoll_create(MPI_COMM_WORLD, NULL, &mesh) == MESHCOLL_OK, "create");
-    clock_is_false = strcmp(what, "clock") == 0 && rank == FALSE_CLOCK % size;
+    clock_is_false = strstr(what, "clock") && rank == FALSE_CLOCK % size;
     if (strcmp(what, "ahead") == 0)
         run_ahead(mesh);
     else if (strcmp(what, "freed") == 0)
@@ -467,7 +575,13 @@ int main(int argc, char **argv)
     else if (strcmp(what, "empty") == 0)
         run_empty(mesh);
     else if (strcmp(what, "learns") == 0)
-        check_learns(mesh);
+        check_learns(mesh, NULL);
+    else if (strcmp(what, "own_learns") == 0)
+        check_own_learns(mesh);
+    else if (strcmp(what, "own_ahead") == 0)
+        run_own_ahead(mesh);
+    else if (strcmp(what, "own") == 0 || strcmp(what, "own_clock") == 0)
+        run_own(mesh);
     else
         run_mixed(mesh);
     clock_is_false = false;

@@ -16,19 +16,36 @@ enum {
     TRIALS = MC_CANDIDATES * MC_LEARN_SHORT
 };
 
+/* A kill at this call; of a persistent request, its start. */
+typedef struct {
+    int at;
+    bool persistent;
+} kill_t;
+
+static int start(meshcoll_request_t *request)
+{
+    const int status = meshcoll_start(request);
+    return status ? status : meshcoll_wait(request);
+}
+
 static int run(const void *context, mc_seat_t *seat)
 {
     static int32_t in[COUNT], out[COUNT];
-    const int at = *(const int *)context;
+    const kill_t kill = *(const kill_t *)context;
+    meshcoll_request_t *request;
     const meshcoll_oob_t oob = mc_seat_oob(seat);
     const meshcoll_params_t params = {.size = sizeof params, .mesh = "gpu=4", .links = "uniform"};
     meshcoll_t *mesh;
     alarm(60);
     CHECK(meshcoll_create_oob(&oob, &params, &mesh) == MESHCOLL_OK);
+    CHECK(meshcoll_allreduce_init(mesh, in, out, COUNT, MESHCOLL_INT32, MESHCOLL_SUM, &request) ==
+          MESHCOLL_OK);
     for (int i = 0; i < CALLS; i++) {
-        if (seat->rank == VICTIM && i == at)
+        if (seat->rank == VICTIM && i == kill.at)
             raise(SIGKILL);
-        if (meshcoll_allreduce(mesh, in, out, COUNT, MESHCOLL_INT32, MESHCOLL_SUM))
+        if (kill.persistent
+                ? start(request)
+                : meshcoll_allreduce(mesh, in, out, COUNT, MESHCOLL_INT32, MESHCOLL_SUM))
             return strlen(meshcoll_last_error()) > 0 ? 0 : 1;
     }
     return NEVER_TOLD;
@@ -50,15 +67,16 @@ Test(learning, is_told_of_a_rank_that_is_killed)
                              USED + TRIALS,
                              USED + TRIALS + 1,
                              USED + TRIALS + MC_LEARN_AGREEING};
-    for (size_t i = 0; i < sizeof at / sizeof *at; i++) {
+    for (size_t i = 0; i < 2 * MC_COUNT(at); i++) {
+        const kill_t kill = {at[i / 2], i % 2};
         mc_meeting_t *const meeting = mc_processes_share(sizeof *meeting);
         pid_t pid[RANKS];
         mc_meeting_init(meeting, RANKS);
-        mc_processes_fork(meeting, run, &at[i], pid);
+        mc_processes_fork(meeting, run, &kill, pid);
         for (int r = 0; r < RANKS; r++) {
             const int ended = mc_process_await(pid[r]);
-            cr_expect_eq(ended, r == VICTIM ? -SIGKILL : 0, "killed at call %d: rank %d: %d", at[i],
-                         r, ended);
+            cr_expect_eq(ended, r == VICTIM ? -SIGKILL : 0, "killed at %s %d: rank %d: %d",
+                         kill.persistent ? "start" : "call", kill.at, r, ended);
         }
         munmap(meeting, sizeof *meeting);
     }

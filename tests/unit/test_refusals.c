@@ -72,7 +72,7 @@ Test(refusals, hash_tells_the_sequence)
 Test(refusals, hold_back_the_next_epoch)
 {
     mc_lead_t l = {.left = MC_LEAD_EPOCH};
-    mc_lead_refuse(&l);
+    mc_lead_end(&l);
     cr_expect_lt(l.left, 0);
     cr_assert(mc_lead_count(&l, MC_LEAD_LEAST));
     l.needed++;

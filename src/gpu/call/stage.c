@@ -234,7 +234,7 @@ static void release(meshcoll_request_t *r)
 {
     if (((const staged_t *)r)->stage)
         free_stage(((const staged_t *)r)->stage);
-    mc_persistent_kind.release(r);
+    mc_persistent_release(r);
 }
 
 static const mc_request_kind_t kind = {.bytes = sizeof(staged_t),

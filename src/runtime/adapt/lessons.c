@@ -14,12 +14,24 @@ void mc_lessons_free(mc_lessons_t *t)
     mc_lessons_init(t);
 }
 
+mc_lesson_t mc_lesson(const mc_choice_key_t *key, const mc_ranked_t *first, int64_t ns)
+{
+    return (mc_lesson_t){
+        .key = *key, .learner = mc_learner(first, ns), .left = 1, .seen = UINT64_MAX};
+}
+
+static int32_t place_of(const mc_lessons_t *t, const mc_choice_key_t *key)
+{
+    int32_t i = 0;
+    while (i < t->n && !mc_choice_key_same(&t->lesson[i]->key, key))
+        i++;
+    return i;
+}
+
 mc_lesson_t *mc_lessons_find(const mc_lessons_t *t, const mc_choice_key_t *key)
 {
-    for (int32_t i = 0; i < t->n; i++)
-        if (mc_choice_key_same(&t->lesson[i]->key, key))
-            return t->lesson[i];
-    return NULL;
+    const int32_t i = place_of(t, key);
+    return i < t->n ? t->lesson[i] : NULL;
 }
 
 mc_lesson_t *mc_lessons_add(mc_lessons_t *t, const mc_choice_key_t *key, const mc_ranked_t *first,
@@ -33,10 +45,36 @@ mc_lesson_t *mc_lessons_add(mc_lessons_t *t, const mc_choice_key_t *key, const m
         *status = mc_fail_memory("what calls learn");
         return NULL;
     }
-    *lesson =
-        (mc_lesson_t){.key = *key, .learner = mc_learner(first, ns), .left = 1, .seen = UINT64_MAX};
+    *lesson = mc_lesson(key, first, ns);
     t->lesson[t->n++] = lesson;
     return lesson;
+}
+
+static bool has_time(const mc_lesson_t *lesson)
+{
+    return lesson->learner.took[lesson->learner.best] > 0;
+}
+
+void mc_lessons_keep(mc_lessons_t *t, const mc_lesson_t *lesson)
+{
+    const int32_t i = place_of(t, &lesson->key);
+    if (!has_time(lesson) || i == MC_LESSONS)
+        return;
+    mc_lesson_t *const kept = i < t->n ? t->lesson[i] : malloc(sizeof *kept);
+    if (!kept)
+        return;
+    *kept = *lesson;
+    t->lesson[i] = kept;
+    t->n += i == t->n;
+}
+
+void mc_lessons_show(mc_lessons_t *t, mc_lesson_t *lesson)
+{
+    const int32_t i = place_of(t, &lesson->key);
+    if (i == MC_LESSONS || (i < t->n && has_time(t->lesson[i])))
+        return;
+    t->lesson[i] = lesson;
+    t->n += i == t->n;
 }
 
 bool mc_lessons_sweep(mc_lessons_t *t)

@@ -35,11 +35,17 @@ typedef struct {
 void mc_lessons_init(mc_lessons_t *t);
 void mc_lessons_free(mc_lessons_t *t);
 
+/* A fresh one; `ns` as of mc_learner. */
+mc_lesson_t mc_lesson(const mc_choice_key_t *key, const mc_ranked_t *first, int64_t ns);
 /* NULL: there is none. */
 mc_lesson_t *mc_lessons_find(const mc_lessons_t *t, const mc_choice_key_t *key);
-/* Adds one; `ns` as of mc_learner. NULL: there is no room, or no memory, which is an error: `status`. */
+/* Adds a fresh one. NULL: there is no room, or no memory, which is an error: `status`. */
 mc_lesson_t *mc_lessons_add(mc_lessons_t *t, const mc_choice_key_t *key, const mc_ranked_t *first,
                             int64_t ns, int *status);
+/* A copy of one that has a time, in place of one of its key, if there is room. */
+void mc_lessons_keep(mc_lessons_t *t, const mc_lesson_t *lesson);
+/* Adds one itself, if there is room: in place of one of its key without a time, or if there is none. */
+void mc_lessons_show(mc_lessons_t *t, mc_lesson_t *lesson);
 /* Those that no call has come to since the last time go. Returns whether any has. */
 bool mc_lessons_sweep(mc_lessons_t *t);
 

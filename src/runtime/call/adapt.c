@@ -18,7 +18,8 @@
 
 /* Agreements ------------------------------------------------------------------------------------------ */
 
-_Static_assert((int)MC_LEARN_WORDS == (int)MC_MAXIMA, "all words are those of a learner");
+_Static_assert((int)MC_LEARN_WORDS + MC_LEAD_WORDS == (int)MC_MAXIMA,
+               "a lead's words, and a learner's");
 
 static void serve_deferred(meshcoll_t *h);
 
@@ -39,7 +40,7 @@ static int finish(meshcoll_request_t *r)
         mc_lesson_t *const lesson = lessons->lesson[i];
         if (lesson->agreement != x->which)
             continue;
-        memcpy(lesson->words, x->words, sizeof x->words);
+        memcpy(lesson->words, x->words, sizeof lesson->words);
         lesson->has_words = true;
     }
     serve_deferred(h);
@@ -71,8 +72,7 @@ static int begin_agreement(meshcoll_t *h, mc_lesson_t *lesson)
 
 /* Choosing -------------------------------------------------------------------------------------------- */
 
-/* By what is the same on all ranks. */
-static bool learns(const meshcoll_t *h, const mc_choice_key_t *key)
+bool mc_adapt_learns(const meshcoll_t *h, const mc_choice_key_t *key)
 {
     const bool forced = key->strategy || (h->choice.is_forced[key->collective] && !key->unforced);
     return h->calls.adapt && key->bytes > 0 && !forced && !key->one_line;
@@ -158,7 +158,7 @@ static mc_learn_turn_t take_turn(mc_adapt_t *t, mc_lesson_t *lesson)
 }
 
 /* If it fails on all ranks, the next call asks again. */
-static int ask(meshcoll_t *h, mc_lesson_t *lesson, mc_learn_turn_t *turn)
+int mc_adapt_ask(meshcoll_t *h, mc_lesson_t *lesson, mc_learn_turn_t *turn)
 {
     mc_learner_t *const l = &lesson->learner;
     int status = MESHCOLL_OK;
@@ -169,31 +169,30 @@ static int ask(meshcoll_t *h, mc_lesson_t *lesson, mc_learn_turn_t *turn)
     }
     if (l->phase == MC_LEARN_WANTS)
         status = offer(h, lesson);
-    if (status)
-        return status;
-    *turn = take_turn(h->calls.adapt, lesson);
-    return turn->agrees ? begin_agreement(h, lesson) : MESHCOLL_OK;
+    if (!status)
+        *turn = take_turn(h->calls.adapt, lesson);
+    return status;
 }
 
-void mc_adapt_recall(const meshcoll_t *h, const mc_choice_key_t *key, mc_ranked_t *choice)
+int64_t mc_adapt_recall(const meshcoll_t *h, const mc_choice_key_t *key, mc_ranked_t *choice)
 {
     const mc_known_t *const known =
-        learns(h, key) ? mc_known_find(&h->calls.adapt->known, key) : NULL;
+        mc_adapt_learns(h, key) ? mc_known_find(&h->calls.adapt->known, key) : NULL;
     if (!known)
-        return;
+        return 0;
     choice->strategy = known->strategy;
     choice->seconds =
         mc_strategy_seconds(&known->strategy, &h->mesh, &h->links, key->root, (double)key->bytes);
+    return known->ns;
 }
 
 /* call->best: the planner's. */
 static mc_lesson_t *add(const meshcoll_t *h, const mc_call_t *call, int *status)
 {
     mc_adapt_t *const t = h->calls.adapt;
-    const mc_known_t *const known = mc_known_find(&t->known, &call->key);
     mc_ranked_t first = call->best;
-    mc_adapt_recall(h, &call->key, &first);
-    return mc_lessons_add(&t->lessons, &call->key, &first, known ? known->ns : 0, status);
+    const int64_t ns = mc_adapt_recall(h, &call->key, &first);
+    return mc_lessons_add(&t->lessons, &call->key, &first, ns, status);
 }
 
 /* One call more that finds no room. */
@@ -224,7 +223,9 @@ static int choose(meshcoll_t *h, mc_lesson_t *lesson, mc_call_t *call)
     if (lesson->left > 1)
         lesson->left--;
     else
-        status = ask(h, lesson, &turn);
+        status = mc_adapt_ask(h, lesson, &turn);
+    if (!status && turn.agrees)
+        status = begin_agreement(h, lesson);
     if (status)
         return status;
     if (turn.candidate != lesson->candidate)
@@ -243,7 +244,7 @@ int mc_adapt_choose(meshcoll_t *h, mc_call_t *call)
     int status = MESHCOLL_OK;
     mc_cache_key(h, call);
     call->left = &h->calls.unlearned;
-    if (!learns(h, &call->key))
+    if (!mc_adapt_learns(h, &call->key))
         return mc_cache_look(h, call);
     mc_lesson_t *lesson = mc_lessons_find(&t->lessons, &call->key);
     if (t->deferred.first || !is_ready(lesson)) {
@@ -268,7 +269,7 @@ static mc_adapt_t *timed_of(const meshcoll_request_t *r)
 }
 
 /* What runs at the same time takes its share of the links. */
-static int begin_timed(meshcoll_request_t *r)
+int mc_timed_begin(meshcoll_request_t *r)
 {
     mc_adapt_t *const t = timed_of(r);
     if (t && r->mesh->job->requests.running.first)
@@ -283,14 +284,16 @@ static int begin_timed(meshcoll_request_t *r)
     return status;
 }
 
-/* Is it the last call that was made? */
+/* Is it the last call that was made? Or start: what was started beside one that is awaited at once mostly runs still. */
 static bool is_last(const meshcoll_request_t *r)
 {
+    if (r->persistent)
+        return !r->mesh->job->requests.running.first;
     return (r->number + 1) % MC_CALL_NUMBERS == r->mesh->calls.n % MC_CALL_NUMBERS;
 }
 
 /* Where the caller does something else before it waits, the time is not the call's. */
-static int end_timed(meshcoll_request_t *r)
+int mc_timed_end(meshcoll_request_t *r)
 {
     static const double AWAY = 0.125; /* of a time: so little hardly changes a choice */
     mc_adapt_t *const t = timed_of(r);
@@ -304,29 +307,28 @@ static int end_timed(meshcoll_request_t *r)
     return r->status;
 }
 
-static void await_timed(meshcoll_request_t *r)
+void mc_timed_await(meshcoll_request_t *r)
 {
     mc_adapt_t *const t = timed_of(r);
     if (t && t->timed.awaited == 0)
         t->timed.awaited = mc_now();
 }
 
-static const mc_request_kind_t timed_kind = {.bytes = sizeof(mc_cached_t),
-                                             .is_run = true,
-                                             .start = begin_timed,
-                                             .advance = mc_run_advance,
-                                             .cancel = mc_run_cancel,
-                                             .finish = end_timed,
-                                             .awaited = await_timed,
-                                             .release = mc_cache_release};
+static const mc_request_kind_t timed_kind = {
+    .bytes = sizeof(mc_cached_t), MC_TIMED, .release = mc_cache_release};
+
+void mc_adapt_time_as(mc_run_t *r, const mc_request_kind_t *kind, bool blocks)
+{
+    mc_adapt_t *const t = r->head.mesh->calls.adapt;
+    r->head.kind = kind;
+    t->timed.request = &r->head;
+    t->timed.blocks = blocks;
+    t->timed.awaited = 0;
+}
 
 void mc_adapt_time(mc_cached_t *c, bool blocks)
 {
-    mc_adapt_t *const t = c->run.head.mesh->calls.adapt;
-    c->run.head.kind = &timed_kind;
-    t->timed.request = &c->run.head;
-    t->timed.blocks = blocks;
-    t->timed.awaited = 0;
+    mc_adapt_time_as(&c->run, &timed_kind, blocks);
 }
 
 mc_cached_t *mc_adapt_bound(meshcoll_t *h, mc_cached_t *c, bool blocks)
@@ -347,12 +349,10 @@ mc_cached_t *mc_adapt_bound(meshcoll_t *h, mc_cached_t *c, bool blocks)
 /* Deferred calls -------------------------------------------------------------------------------------- */
 
 typedef struct {
-    mc_run_t run;     /* first */
-    mc_call_t call;   /* planned as when it was made: what is forced may change until it runs */
-    uint32_t needed;  /* of the lead: what must be reached before it runs */
-    char *known_text; /* of its strategy, as the caller may have it */
-    size_t *tables;   /* its counts and displs, which the caller may change; NULL: it has none */
-    bool has_op;      /* the user's operation is its own, as the caller may free that */
+    mc_run_t run;        /* first */
+    mc_kept_call_t kept; /* planned as when it was made: what is forced may change until it runs */
+    uint32_t needed;     /* of the lead: what must be reached before it runs */
+    char *known_text;    /* of its strategy, as the caller may have it */
     mc_list_node_t node;
 } deferred_t;
 
@@ -361,34 +361,40 @@ static deferred_t *deferred_of(const mc_list_node_t *n)
     return n ? (deferred_t *)((char *)n - offsetof(deferred_t, node)) : NULL;
 }
 
+int mc_adapt_keep(const meshcoll_t *h, const mc_call_t *call, mc_kept_call_t *kept)
+{
+    meshcoll_args_t *const a = &kept->call.args;
+    const int32_t n = h->mesh.size;
+    mc_user_op_t user;
+    kept->call = *call;
+    kept->call.given = NULL;
+    if (a->counts || a->displs) {
+        kept->tables = calloc(2 * (size_t)n, sizeof *kept->tables);
+        if (!kept->tables)
+            return mc_fail_memory("a call's tables");
+        mc_args_own_tables(a, (size_t)n, kept->tables);
+    }
+    if (!mc_user_op_find(a->op, &user))
+        return MESHCOLL_OK;
+    const int status = mc_user_op_add("a call", &user, &a->op);
+    kept->has_op = !status;
+    return status;
+}
+
+void mc_adapt_unkeep(mc_kept_call_t *kept)
+{
+    free(kept->tables);
+    if (kept->has_op)
+        (void)meshcoll_op_free(kept->call.args.op);
+}
+
 static void release_deferred(meshcoll_request_t *r)
 {
     deferred_t *const d = (deferred_t *)r;
     mc_list_remove(&d->node);
     free(d->known_text);
-    free(d->tables);
-    if (d->has_op)
-        (void)meshcoll_op_free(d->call.args.op);
+    mc_adapt_unkeep(&d->kept);
     mc_run_destroy(r);
-}
-
-/* What the caller may take back when its call has returned. */
-static int take_over(const meshcoll_t *h, deferred_t *d)
-{
-    meshcoll_args_t *const a = &d->call.args;
-    const int32_t n = h->mesh.size;
-    mc_user_op_t user;
-    if (a->counts || a->displs) {
-        d->tables = calloc(2 * (size_t)n, sizeof *d->tables);
-        if (!d->tables)
-            return mc_fail_memory("a call's tables");
-        mc_args_own_tables(a, (size_t)n, d->tables);
-    }
-    if (!mc_user_op_find(a->op, &user))
-        return MESHCOLL_OK;
-    const int status = mc_user_op_add("a call", &user, &a->op);
-    d->has_op = !status;
-    return status;
 }
 
 static const mc_request_kind_t deferred_kind = {
@@ -412,8 +418,7 @@ int mc_adapt_defer(meshcoll_t *h, const mc_call_t *call, mc_run_t **run)
     if (status)
         return status;
     deferred_t *const d = (deferred_t *)r;
-    d->call = planned;
-    status = take_over(h, d);
+    status = mc_adapt_keep(h, &planned, &d->kept);
     if (status) {
         release_deferred(&r->head);
         return status;
@@ -435,19 +440,20 @@ int mc_adapt_defer(meshcoll_t *h, const mc_call_t *call, mc_run_t **run)
 static int let_go(meshcoll_t *h, deferred_t *d)
 {
     mc_run_t *const r = &d->run;
+    const mc_call_t *const call = &d->kept.call;
     const uint32_t digest = r->executor.digest;
     d->known_text = r->text;
     r->text = NULL;
-    int status = mc_run_choose(r, &d->call.best);
+    int status = mc_run_choose(r, &call->best);
     if (!status)
-        status = mc_run_plan(r, &d->call);
+        status = mc_run_plan(r, call);
     if (status)
         return status;
-    mc_run_sign(r, digest, d->call.candidate);
+    mc_run_sign(r, digest, call->candidate);
     mc_executor_await(&r->executor, &h->leads.calls.synced, d->needed, &h->leads.calls.waiting);
     status = mc_executor_start(&r->executor, r->head.number);
     if (status >= 0)
-        status = mc_run_bind(r, &d->call.args, NULL);
+        status = mc_run_bind(r, &call->args, NULL);
     if (!status)
         mc_executor_wake(&r->executor);
     return status;
@@ -456,7 +462,7 @@ static int let_go(meshcoll_t *h, deferred_t *d)
 static int serve(meshcoll_t *h, deferred_t *d, mc_lesson_t *lesson)
 {
     mc_list_remove(&d->node);
-    const int status = choose(h, lesson, &d->call);
+    const int status = choose(h, lesson, &d->kept.call);
     return status ? status : let_go(h, d);
 }
 
@@ -469,7 +475,7 @@ static void serve_deferred(meshcoll_t *h)
         return;
     t->serves_deferred = true;
     for (deferred_t *d; !status && (d = deferred_of(t->deferred.first));) {
-        mc_lesson_t *const lesson = mc_lessons_find(&t->lessons, &d->call.key);
+        mc_lesson_t *const lesson = mc_lessons_find(&t->lessons, &d->kept.call.key);
         if (!is_ready(lesson))
             break;
         status = serve(h, d, lesson);
@@ -481,16 +487,34 @@ static void serve_deferred(meshcoll_t *h)
 
 /* Keeping --------------------------------------------------------------------------------------------- */
 
+void mc_adapt_leave(meshcoll_t *h, mc_study_t *study)
+{
+    mc_list_remove(&study->node);
+    if (h && h->calls.adapt)
+        mc_lessons_keep(&h->calls.adapt->past, &study->lesson);
+}
+
+/* Of calls and persistent requests, for each key one. */
+static mc_lessons_t all_of(const mc_adapt_t *t)
+{
+    mc_lessons_t all = t->lessons;
+    for (const mc_list_node_t *n = t->studies.first; n; n = n->next)
+        mc_lessons_show(&all, &((mc_study_t *)((char *)n - offsetof(mc_study_t, node)))->lesson);
+    for (int32_t i = 0; i < t->past.n; i++)
+        mc_lessons_show(&all, t->past.lesson[i]);
+    return all;
+}
+
 bool mc_adapt_is_slow(const meshcoll_t *h)
 {
-    const mc_lessons_t *const t = h->calls.adapt ? &h->calls.adapt->lessons : NULL;
+    const mc_lessons_t all = h->calls.adapt ? all_of(h->calls.adapt) : (mc_lessons_t){0};
     uint64_t most = 0;
     double longest = 0, others = 0; /* the time of calls, divided by what is predicted */
-    for (int32_t i = 0; t && i < t->n; i++) {
-        const mc_learner_t *const l = &t->lesson[i]->learner;
-        const uint64_t bytes = t->lesson[i]->key.bytes;
+    for (int32_t i = 0; i < all.n; i++) {
+        const mc_learner_t *const l = &all.lesson[i]->learner;
+        const uint64_t bytes = all.lesson[i]->key.bytes;
         const double ratio = (double)l->took[l->best] * 1e-9 / l->candidate[l->best].seconds;
-        if (mc_moves[t->lesson[i]->key.collective].rooted || !(ratio > 0))
+        if (mc_moves[all.lesson[i]->key.collective].rooted || !(ratio > 0))
             continue;
         if (bytes > most) {
             others = fmax(others, longest);
@@ -507,9 +531,9 @@ void mc_adapt_print(const meshcoll_t *h, mc_text_t *text)
 {
     static const char *const phase[MC_LEARN_PHASES] = {
         "first calls", "candidates take turns", "ranks agree", "candidates come next", "settled"};
-    const mc_lessons_t *const t = h->calls.adapt ? &h->calls.adapt->lessons : NULL;
-    for (int32_t i = 0; t && i < t->n; i++) {
-        const mc_lesson_t *const lesson = t->lesson[i];
+    const mc_lessons_t all = h->calls.adapt ? all_of(h->calls.adapt) : (mc_lessons_t){0};
+    for (int32_t i = 0; i < all.n; i++) {
+        const mc_lesson_t *const lesson = all.lesson[i];
         if (lesson->learner.n < 2)
             continue;
         mc_text_add(text, "  %s of %llu bytes", meshcoll_collective_name(lesson->key.collective),
@@ -525,8 +549,10 @@ void mc_adapt_print(const meshcoll_t *h, mc_text_t *text)
 
 void mc_adapt_save(const meshcoll_t *h, mc_text_t *text)
 {
-    if (h->calls.adapt)
-        mc_known_print(&h->calls.adapt->lessons, &h->calls.adapt->known, &h->mesh, text);
+    const mc_adapt_t *const t = h->calls.adapt;
+    const mc_lessons_t all = t ? all_of(t) : (mc_lessons_t){0};
+    if (t)
+        mc_known_print(&all, &t->known, &h->mesh, text);
 }
 
 int mc_adapt_load(meshcoll_t *h, const char *text)
@@ -558,7 +584,10 @@ void mc_adapt_free(meshcoll_t *h)
         return;
     while (h->calls.adapt->deferred.first) /* the caller has them still */
         mc_list_remove(h->calls.adapt->deferred.first);
+    while (h->calls.adapt->studies.first)
+        mc_list_remove(h->calls.adapt->studies.first);
     mc_lessons_free(&h->calls.adapt->lessons);
+    mc_lessons_free(&h->calls.adapt->past);
     free(h->calls.adapt->known.list);
     free(h->calls.adapt);
     h->calls.adapt = NULL;

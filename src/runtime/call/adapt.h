@@ -4,7 +4,7 @@
  * A call that finds its request bound counts in its learner (`left` in cache.h), and asks it only where that is due:
  * requests are bound to one candidate, and unbound where another one is used next. Any other call counts too, whether it
  * is blocking, nonblocking or of a group, so that ranks may differ in that. Not those that have a strategy of their own,
- * or whose strategy is forced; nor persistent requests and calls on device memory, which take the planner's choice.
+ * or whose strategy is forced; nor calls on device memory, which take the planner's choice.
  *
  * Ranks agree by an allreduce of maxima that nobody waits for: it begins at the same call on all ranks, and its result is
  * used from a later call on, the same on all ranks too. Should it not be complete by then, a blocking call waits for
@@ -13,6 +13,10 @@
  * all calls in their order.
  *
  * An agreement runs when the one before it is complete, so that all share one operation number.
+ *
+ * Persistent requests may be started in any order, so each learns for itself, by the number of its starts (start.c). Its
+ * agreements are barriers of its lead, each at the start that begins an epoch for it. A start that must wait for one is
+ * deferred alone.
  */
 #ifndef MC_CALL_ADAPT_H
 #define MC_CALL_ADAPT_H
@@ -21,8 +25,31 @@
 #include "runtime/call/cache.h"
 #include "runtime/call/call.h"
 
+/* A call that is planned when its caller may have taken back its tables and its operation. */
+typedef struct {
+    mc_call_t call;
+    size_t *tables; /* its counts and displs; NULL: it has none */
+    bool has_op;    /* the user's operation is its own */
+} mc_kept_call_t;
+
+/* What a persistent request learns. */
+typedef struct mc_study {
+    mc_lesson_t lesson; /* `left` lies in the request; its words are its lead's too */
+    mc_kept_call_t kept;
+    char *text[MC_CANDIDATES]; /* of those that it has used; the request's is one of them */
+    mc_list_node_t node;
+} mc_study_t;
+
+/* That of a lead with words. */
+static inline mc_study_t *mc_study_of(const mc_lead_t *lead)
+{
+    return (mc_study_t *)((char *)lead->words - offsetof(mc_study_t, lesson.words));
+}
+
 typedef struct mc_adapt {
     mc_lessons_t lessons;
+    mc_list_t studies;
+    mc_lessons_t past;     /* of persistent requests that are freed, of each key the last */
     mc_known_list_t known; /* from an earlier job */
     uint32_t begun, done;  /* agreements */
     uint32_t n_awaited;    /* blocking calls that wait for one */
@@ -52,15 +79,31 @@ void mc_adapt_save(const meshcoll_t *h, mc_text_t *text);
 /* Takes it in, once, before the first call: the same text on all ranks. Does nothing where calls do not learn. On an
  * error, as of a text of other extents, it takes in nothing. */
 int mc_adapt_load(meshcoll_t *h, const char *text);
-/* The strategy that is known for a call that does not learn itself, as of a persistent request; `choice` stays as it is
- * where there is none. */
-void mc_adapt_recall(const meshcoll_t *h, const mc_choice_key_t *key, mc_ranked_t *choice);
+/* Do calls of this key learn? By what is the same on all ranks. */
+bool mc_adapt_learns(const meshcoll_t *h, const mc_choice_key_t *key);
+/* The strategy that an earlier job has found the fastest; returns how many ns it took. 0: there is none, and `choice`
+ * stays as it is. */
+int64_t mc_adapt_recall(const meshcoll_t *h, const mc_choice_key_t *key, mc_ranked_t *choice);
+/* The turn of the next call of a lesson, which has the words that it waits for. */
+int mc_adapt_ask(meshcoll_t *h, mc_lesson_t *lesson, mc_learn_turn_t *turn);
 
 /* Chooses for a call that has its number and no request yet. One that is timed is to be passed to mc_adapt_time, and one
  * that is deferred to mc_adapt_defer. */
 int mc_adapt_choose(meshcoll_t *h, mc_call_t *call);
-/* The call that is served by c, and about to start, is timed. */
+/* The call that is served by c, and about to start, is timed; or the run of a request, of that kind then. */
 void mc_adapt_time(mc_cached_t *c, bool blocks);
+void mc_adapt_time_as(mc_run_t *r, const mc_request_kind_t *kind, bool blocks);
+#define MC_TIMED                                                                                 \
+    .is_run = true, .start = mc_timed_begin, .advance = mc_run_advance, .cancel = mc_run_cancel, \
+    .finish = mc_timed_end, .awaited = mc_timed_await
+int mc_timed_begin(meshcoll_request_t *r);
+int mc_timed_end(meshcoll_request_t *r);
+void mc_timed_await(meshcoll_request_t *r);
+/* Fills in `kept`, which is zero. */
+int mc_adapt_keep(const meshcoll_t *h, const mc_call_t *call, mc_kept_call_t *kept);
+void mc_adapt_unkeep(mc_kept_call_t *kept);
+/* Its request is freed. */
+void mc_adapt_leave(meshcoll_t *h, mc_study_t *study);
 /* Makes a request that plans, and starts, when it is known how. It is held as one whose calls are compared. */
 int mc_adapt_defer(meshcoll_t *h, const mc_call_t *call, mc_run_t **run);
 /* One that is bound to c has counted to 0. Returns c, timed, if it stays so; NULL: it chooses anew. */

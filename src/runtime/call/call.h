@@ -39,6 +39,7 @@ static inline int mc_call_begin(mc_run_t *r, int status, meshcoll_request_t **re
 int mc_call_start(meshcoll_t *h, mc_call_t *call, meshcoll_request_t **request);
 /* Makes a persistent request of a checked call on host memory; the kind's begins with mc_persistent_t. */
 extern const mc_request_kind_t mc_persistent_kind;
+void mc_persistent_release(meshcoll_request_t *r);
 int mc_call_persist(meshcoll_t *h, mc_call_t *call, const mc_request_kind_t *kind,
                     meshcoll_request_t **request);
 

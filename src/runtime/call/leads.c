@@ -40,6 +40,8 @@ static int conclude(const mc_maxima_t *x)
     if (mc_lead_differs(x->words))
         return mc_failure_differs(x->run.head.mesh, l);
     mc_refusals_settle(&l->refused, x->settles);
+    if (l->words && x->which == l->told)
+        memcpy(l->words, x->words + MC_LEAD_WORDS, MC_TOLD_BYTES);
     mc_lead_reach(l, x->which);
     mc_busy_reached(&l->waiting);
     return MESHCOLL_OK;
@@ -63,7 +65,8 @@ static const mc_request_kind_t barrier_kind = {MC_OF_MAXIMA, .finish = finish};
 
 bool mc_lead_is_unawaited(const meshcoll_request_t *r)
 {
-    return r->kind == &barrier_kind && !((const mc_maxima_t *)r)->lead->blocked;
+    return r->kind == &barrier_kind && !((const mc_maxima_t *)r)->lead->blocked &&
+           !((const mc_maxima_t *)r)->lead->awaited;
 }
 
 /* Begins the barrier of an epoch, which waits as the runs of that epoch do. Those with the same number
@@ -79,6 +82,11 @@ static int begin(meshcoll_t *h, mc_lead_t *l, uint32_t epoch)
     x->settles = mc_refusals_begin(&l->refused, mc_failure_made(h, l));
     memset(x->words, 0, sizeof x->words);
     mc_lead_compare(l, x->words); /* a hash of the calls made and refused, and its complement */
+    if (l->tells) {
+        memcpy(x->words + MC_LEAD_WORDS, l->words, MC_TOLD_BYTES);
+        l->tells = false;
+        l->told = epoch;
+    }
     l->n_barriers++;
     return mc_maxima_start(x, l->first_number + epoch % l->n_numbers, &l->synced,
                            l->n_numbers > 1 ? epoch - 1 : epoch, &l->waiting);

@@ -8,7 +8,8 @@
  * and all its runs share it: they follow each other, and messages of a pair with one number match
  * in order. Calls and persistent requests take numbers from separate halves of the range. The barriers of leads
  * (handle/lead.h) have their own at the end of the second half: each persistent request one, and calls
- * so many in turn. The agreements of what calls learn (call/adapt.h) share one more.
+ * so many in turn. The agreements of what calls learn (call/adapt.h) share one more; persistent requests agree by their
+ * barriers.
  *
  * Which request serves a call is therefore local: it may depend on what has completed on this rank,
  * which differs between ranks. A request is a plan with its memory, and with the call's number it

@@ -207,6 +207,21 @@ static void drop_plan(mc_run_t *r)
     r->plan = NULL;
 }
 
+static void unwatch(mc_run_t *r)
+{
+    if (r->watch && r->head.mesh)
+        r->head.mesh->hooks->freed(r);
+}
+
+void mc_run_unplan(mc_run_t *r)
+{
+    const uint32_t digest = r->executor.digest;
+    unwatch(r);
+    drop_plan(r);
+    mc_run_unbind(r);
+    r->executor.digest = digest;
+}
+
 int mc_run_plan(mc_run_t *r, const mc_call_t *call)
 {
     meshcoll_t *const h = r->head.mesh;
@@ -236,8 +251,7 @@ void mc_run_destroy(meshcoll_request_t *request)
     mc_run_t *const r = mc_run_of(request);
     mc_list_remove(&request->ready.node);
     mc_list_remove(&request->of_mesh);
-    if (r->watch && request->mesh)
-        request->mesh->hooks->freed(r);
+    unwatch(r);
     drop_plan(r);
     if (r->workspace != &r->own)
         free_memory(r->workspace);

@@ -68,6 +68,8 @@ int mc_run_make(meshcoll_t *h, const mc_request_kind_t *kind, const mc_call_t *c
 int mc_run_choose(mc_run_t *r, const mc_ranked_t *choice);
 /* Plans and wires it for a call of at least one element; it is to be signed after that. */
 int mc_run_plan(mc_run_t *r, const mc_call_t *call);
+/* Takes its plan away, while it does not run; it keeps its digest. */
+void mc_run_unplan(mc_run_t *r);
 /* Binds it to the arguments of a call, in its own workspace or in one of the mesh's; does nothing where the last binding
  * still holds. `forwarded` as in mc_operands_t. */
 int mc_run_bind(mc_run_t *r, const meshcoll_args_t *args, const mc_forwarded_t *forwarded);
@@ -87,7 +89,7 @@ void mc_run_destroy(meshcoll_request_t *r);
 /* What ranks agree on while nobody waits for it: an allreduce by MAX, of the library's own, that is made once and runs
  * many times. It has memory of its own, so that requests of calls keep theirs. Its strategy depends on the mesh and its
  * links alone, and so is the same on all ranks. */
-enum { MC_MAXIMA = 12 };
+enum { MC_MAXIMA = 14, MC_TOLD_BYTES = (MC_MAXIMA - MC_LEAD_WORDS) * sizeof(int64_t) };
 typedef struct {
     mc_run_t run; /* first */
     mc_list_node_t spare;

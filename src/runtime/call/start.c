@@ -10,6 +10,8 @@
 #include "runtime/progress/callback.h"
 #include "runtime/progress/failure.h"
 
+#include <stdlib.h>
+
 /* Numbers wrap; two requests with one number would take each other's messages. */
 static int check_number(const meshcoll_t *h, uint32_t number)
 {
@@ -85,17 +87,48 @@ int mc_call_start(meshcoll_t *h, mc_call_t *call, meshcoll_request_t **request)
 
 /* Persistent requests ----------------------------------------------------------------------------- */
 
-static void release(meshcoll_request_t *r)
+static void end_study(mc_persistent_t *own)
 {
+    mc_study_t *const s = own->lead && own->lead->words ? mc_study_of(own->lead) : NULL;
+    if (!s)
+        return;
+    own->lead->words = NULL;
+    mc_adapt_leave(own->run.head.mesh, s);
+    for (int32_t c = 0; c < MC_CANDIDATES; c++)
+        if (s->text[c] != own->run.text)
+            free(s->text[c]);
+    mc_adapt_unkeep(&s->kept);
+    free(s);
+}
+
+/* `ns`: that call->best takes, as an earlier job has found; 0: none has. */
+static int begin_study(meshcoll_t *h, mc_persistent_t *own, const mc_call_t *call, int64_t ns)
+{
+    mc_study_t *const s = calloc(1, sizeof *s);
+    if (!s)
+        return mc_fail_memory("what a persistent request learns");
+    s->lesson = mc_lesson(&call->key, &call->best, ns);
+    s->text[0] = own->run.text;
+    own->lead->words = s->lesson.words;
+    own->left = s->lesson.left;
+    mc_list_append(&h->calls.adapt->studies, &s->node);
+    return mc_adapt_keep(h, call, &s->kept);
+}
+
+void mc_persistent_release(meshcoll_request_t *r)
+{
+    end_study(mc_persistent_of(r));
     mc_lead_drop(mc_persistent_of(r));
     mc_run_destroy(r);
 }
 
 const mc_request_kind_t mc_persistent_kind = {
-    .bytes = sizeof(mc_persistent_t), MC_RUN, .release = release};
+    .bytes = sizeof(mc_persistent_t), MC_RUN, .release = mc_persistent_release};
+static const mc_request_kind_t timed_kind = {
+    .bytes = sizeof(mc_persistent_t), MC_TIMED, .release = mc_persistent_release};
 
-/* A request with its number, planned where it has elements. */
-static int make_own(meshcoll_t *h, const mc_request_kind_t *kind, const mc_call_t *call,
+/* A request with its number, planned where it has elements. `ns` as above. */
+static int make_own(meshcoll_t *h, const mc_request_kind_t *kind, const mc_call_t *call, int64_t ns,
                     mc_persistent_t **own)
 {
     mc_run_t *r;
@@ -105,10 +138,13 @@ static int make_own(meshcoll_t *h, const mc_request_kind_t *kind, const mc_call_
     r->head.persistent = true;
     r->workspace = &r->own;
     *own = (mc_persistent_t *)r;
+    (*own)->left = UINT64_MAX;
     status = call->args.count > 0 ? mc_run_plan(r, call) : MESHCOLL_OK;
     mc_run_sign(r, mc_digest_of(h, &call->args, call->is_barrier), 0);
     if (!status)
         status = mc_lead_persistent(*own, &call->args);
+    if (!status && kind == &mc_persistent_kind && mc_adapt_learns(h, &call->key))
+        status = begin_study(h, *own, call, ns);
     if (status)
         mc_request_drop(&r->head);
     return status;
@@ -118,10 +154,11 @@ int mc_call_persist(meshcoll_t *h, mc_call_t *call, const mc_request_kind_t *kin
                     meshcoll_request_t **request)
 {
     mc_persistent_t *own;
+    int64_t ns = 0;
     int status = mc_cache_choose(h, call);
     if (!status) {
-        mc_adapt_recall(h, &call->key, &call->best);
-        status = make_own(h, kind, call, &own);
+        ns = mc_adapt_recall(h, &call->key, &call->best);
+        status = make_own(h, kind, call, ns, &own);
     }
     if (status)
         return mc_call_refused(h, call, status);
@@ -131,6 +168,99 @@ int mc_call_persist(meshcoll_t *h, mc_call_t *call, const mc_request_kind_t *kin
     else
         *request = &own->run.head;
     return status;
+}
+
+/* Plans and binds it for another candidate. */
+static int plan_anew(mc_run_t *r, mc_study_t *s, int32_t candidate)
+{
+    const uint32_t digest = r->executor.digest;
+    int status = MESHCOLL_OK;
+    mc_run_unplan(r);
+    r->choice = s->lesson.learner.candidate[candidate];
+    if (s->text[candidate])
+        r->text = s->text[candidate];
+    else
+        status = mc_run_choose(r, &r->choice);
+    if (status)
+        return status;
+    s->text[candidate] = r->text; /* the caller may have the others */
+    status = mc_run_plan(r, &s->kept.call);
+    mc_run_sign(r, digest, candidate);
+    return status ? status : mc_run_bind(r, &s->kept.call.args, NULL);
+}
+
+/* Of the start to come, which has the words that it must wait for. */
+static int take_turn(meshcoll_t *h, mc_persistent_t *own)
+{
+    mc_lead_t *const lead = own->lead;
+    mc_study_t *const s = mc_study_of(lead);
+    mc_lesson_t *const lesson = &s->lesson;
+    mc_learn_turn_t turn = {0};
+    const int status = mc_adapt_ask(h, lesson, &turn);
+    if (status)
+        return status;
+    own->left = turn.calls;
+    own->run.head.kind = &mc_persistent_kind;
+    if (turn.timed)
+        mc_adapt_time_as(&own->run, &timed_kind, false);
+    if (turn.agrees) { /* by the barrier that this start begins */
+        mc_learner_tell(&lesson->learner, lesson->words);
+        lead->tells = true;
+        mc_lead_end(lead);
+    }
+    const bool stays = turn.candidate == lesson->candidate && own->run.plan;
+    lesson->candidate = turn.candidate;
+    return stays ? MESHCOLL_OK : plan_anew(&own->run, s, turn.candidate);
+}
+
+/* Deferred starts: without a plan, until all ranks have told their times. */
+static int start_deferred(meshcoll_request_t *r)
+{
+    ((mc_run_t *)r)->executor.state = MC_PENDING;
+    return MESHCOLL_IN_PROGRESS;
+}
+
+static int end_deferral(meshcoll_request_t *r, uint32_t events)
+{
+    mc_persistent_t *const own = (mc_persistent_t *)r;
+    mc_lead_t *const lead = own->lead;
+    (void)events;
+    if (!mc_executor_has_reached(&own->run.executor))
+        return MESHCOLL_IN_PROGRESS;
+    lead->awaited = false;
+    const int status = take_turn(r->mesh, own);
+    if (status)
+        return status;
+    mc_executor_await(&own->run.executor, &lead->synced, lead->needed, &lead->waiting);
+    return mc_run_begin(r);
+}
+
+static const mc_request_kind_t deferred_start_kind = {.bytes = sizeof(mc_persistent_t),
+                                                      .is_run = true,
+                                                      .start = start_deferred,
+                                                      .advance = end_deferral,
+                                                      .cancel = mc_run_cancel,
+                                                      .release = mc_persistent_release};
+
+/* Of a start at which the learner is asked. What fails ends the mesh, as other ranks go on with the next candidate. */
+__attribute__((noinline)) static void learn(meshcoll_t *h, mc_persistent_t *own)
+{
+    mc_lead_t *const lead = own->lead;
+    mc_run_t *const r = &own->run;
+    const bool waits = mc_learner_waits(&mc_study_of(lead)->lesson.learner);
+    own->left = 1;
+    if (h->job->failure.status)
+        return;
+    if (waits && (int32_t)(lead->synced - lead->told) <= 0) {
+        mc_run_unplan(r);
+        mc_executor_await(&r->executor, &lead->synced, lead->told + 1, &lead->waiting);
+        r->head.kind = &deferred_start_kind;
+        lead->awaited = true;
+        return;
+    }
+    const int status = take_turn(h, own);
+    if (status)
+        mc_failure_break(h, status);
 }
 
 /* A run may be complete as soon as it has started. */
@@ -160,7 +290,7 @@ static int refuse_start(meshcoll_request_t *r, int status)
 
 static int start_own(meshcoll_request_t *r)
 {
-    const mc_persistent_t *const own = mc_persistent_of(r);
+    mc_persistent_t *const own = mc_persistent_of(r);
     mc_lead_t *const lead = own->lead;
     if (!lead) /* it is not started here, and says so */
         return refuse_start(r, r->kind->start(r));
@@ -168,6 +298,8 @@ static int start_own(meshcoll_request_t *r)
     const int status = check_start(r);
     if (status)
         return refuse_start(r, status);
+    if (--own->left == 0)
+        learn(r->mesh, own);
     if ((lead->left -= own->bytes) < 0)
         mc_lead_throttle(r->mesh, lead, own->bytes, mc_run_of(r));
     return mc_request_start(r);

@@ -74,9 +74,14 @@ typedef struct mc_lead {
     uint32_t first_number, n_numbers; /* operation numbers of the barriers, in turn */
     uint32_t n_barriers;              /* that are not complete */
     bool dropped;                     /* its persistent request is gone */
-    mc_list_t waiting;                /* requests whose runs wait for a barrier */
-    uint64_t hash;                    /* of the calls that it has counted */
-    uint32_t n_starts;                /* of a persistent request, refused ones too */
+    /* What that learns (call/adapt.h): the next barrier to begin tells the words, that of the epoch `told` has all
+     * ranks' maxima of them, and a start may wait for these. NULL: it learns nothing. */
+    int64_t *words;
+    bool tells, awaited;
+    uint32_t told;
+    mc_list_t waiting; /* requests whose runs wait for a barrier */
+    uint64_t hash;     /* of the calls that it has counted */
+    uint32_t n_starts; /* of a persistent request, refused ones too */
     mc_refusals_t refused;
 } mc_lead_t;
 
@@ -96,18 +101,19 @@ static inline bool mc_lead_count(mc_lead_t *l, int64_t bytes)
 
 /* What ranks compare, and then take the maxima of: a hash of all calls that are made and refused, and its
  * complement. The maxima are each other's complement where all ranks have the same hash. */
-static inline void mc_lead_compare(const mc_lead_t *l, int64_t both[2])
+enum { MC_LEAD_WORDS = 2 };
+static inline void mc_lead_compare(const mc_lead_t *l, int64_t both[MC_LEAD_WORDS])
 {
     both[0] = (int64_t)(MC_LEAD_FACTOR * l->refused.hash ^ l->hash);
     both[1] = ~both[0];
 }
-static inline bool mc_lead_differs(const int64_t both[2])
+static inline bool mc_lead_differs(const int64_t both[MC_LEAD_WORDS])
 {
     return both[0] != ~both[1];
 }
 
-/* A call was refused: the next one begins an epoch, whose runs wait for the barrier before it. */
-static inline void mc_lead_refuse(mc_lead_t *l)
+/* The next call begins an epoch, as where one was refused: its runs wait for the barrier before it then. */
+static inline void mc_lead_end(mc_lead_t *l)
 {
     l->left = l->blocked ? -MC_LEAD_BLOCKED - 1 : -1;
 }

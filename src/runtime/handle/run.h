@@ -30,6 +30,7 @@ typedef struct {
     mc_run_t run;    /* first */
     mc_lead_t *lead; /* its own; NULL: it is enqueued in streams, and not started */
     int64_t bytes;   /* that each run counts */
+    uint64_t left;   /* starts until its learner is asked; from 2^64 - 1: it has none */
 } mc_persistent_t;
 
 /* NULL: it is none. */

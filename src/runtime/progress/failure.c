@@ -275,7 +275,7 @@ static void keep_refusal(meshcoll_t *h, mc_lead_t *lead)
     const int status = mc_refusals_add(&lead->refused, mc_failure_made(h, lead));
     if (status)
         mc_failure_break(h, status);
-    mc_lead_refuse(lead);
+    mc_lead_end(lead);
 }
 
 /* Tells others, with meshcoll_last_error(). */
