@@ -8,6 +8,7 @@
 #include "gpu/program/format.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -41,12 +42,6 @@ typedef struct {
 extern uint32_t mc_host_yields;
 extern _Thread_local uint32_t mc_host_naps, mc_host_stores;
 
-/* By a short sleep: after sched_yield() other programs would have the core for a time slice of theirs. */
-MC_DEVICE_FN void mc_give_core(void)
-{
-    nanosleep(&(struct timespec){.tv_nsec = 1}, NULL);
-}
-
 MC_DEVICE_FN mc_word_t mc_load_word(const char *at)
 {
     mc_word_t word;
@@ -60,7 +55,7 @@ MC_DEVICE_FN void mc_store_word(char *at, mc_word_t word)
         usleep(1000);
     memcpy(at, &word, sizeof word);
     if (mc_host_yields && mc_host_stores % mc_host_yields == 0)
-        mc_give_core();
+        sched_yield();
 }
 
 /* Two times 8 bytes, each of them at once. */
@@ -83,7 +78,7 @@ MC_DEVICE_FN void mc_store_pair(char *at, mc_pair_t pair)
         usleep(1000);
     __atomic_store_n(half, pair.a, __ATOMIC_RELAXED);
     if (mc_host_yields && mc_host_stores % mc_host_yields == 0)
-        mc_give_core();
+        sched_yield();
     __atomic_store_n(half + 1, pair.b, __ATOMIC_RELAXED);
 }
 
@@ -121,7 +116,7 @@ MC_DEVICE_FN uint64_t mc_clock(void)
 }
 MC_DEVICE_FN void mc_pause(void)
 {
-    mc_give_core();
+    sched_yield();
 }
 
 MC_DEVICE_FN void mc_barrier(mc_thread_t thread)
