@@ -97,6 +97,7 @@ foreach(source IN LISTS threads_sources)
     set_tests_properties(threads.${name} PROPERTIES
         LABELS threads TIMEOUT 120 SKIP_RETURN_CODE ${skip_code} ENVIRONMENT "${sanitizer_env};UCX_MEM_MMAP_HOOK_MODE=none" ${sanitizer_fails})
 endforeach()
+set_tests_properties(threads.test_in_flight PROPERTIES LABELS unit) # it has one thread, and no Criterion for callgrind
 
 include(TestsDevice)
 
