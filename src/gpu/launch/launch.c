@@ -30,10 +30,11 @@ static int reserve_scratch(mc_gpu_t *gpu, size_t bytes)
 
 /* Launching --------------------------------------------------------------------------------------- */
 
-/* Behind the last call, which may be in another stream. */
+/* Behind the last call, which may be in another stream. Equal handles need not be one stream: each thread has its own
+ * CU_STREAM_PER_THREAD, and a new stream may have the handle of one that was destroyed. */
 static int follow(const mc_gpu_t *gpu, mc_cu_stream_t stream)
 {
-    if (gpu->n_launches == gpu->n_done || gpu->last_stream == stream)
+    if (gpu->n_launches == gpu->n_done)
         return MESHCOLL_OK;
     return mc_cuda_status(mc_cuda()->stream_await(stream, gpu->done, 0),
                           "let a stream wait for another");
@@ -141,7 +142,6 @@ static int launch_now(meshcoll_t *h, mc_gpu_program_t *p, const mc_gpu_place_t *
         gpu->program[gpu->n_launches % MC_GPU_NUMBERS] = p->number;
         gpu->since = 0;
         p->last = ++gpu->n_launches;
-        gpu->last_stream = at->stream;
         status = mc_cuda_status(mc_cuda()->event_record(gpu->done, at->stream), "record an event");
     }
     if (status && gpu->signals) /* nobody knows how long what is in the stream waits */

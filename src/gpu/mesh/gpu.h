@@ -45,7 +45,6 @@ typedef struct mc_gpu {
     mc_cu_address_t report_address;
 
     mc_cu_event_t done;               /* recorded after each launch that was not captured */
-    mc_cu_stream_t last_stream;       /* of the last one */
     uint64_t n_launches, n_done;      /* those; of them are known to be complete */
     uint32_t number[MC_GPU_NUMBERS];  /* operation numbers of the last ones, in turn */
     uint32_t program[MC_GPU_NUMBERS]; /* and those of their programs */

@@ -304,8 +304,8 @@ static void check_routes(mc_proxy_t *p, int64_t now)
             mc_route_check(r);
 }
 
-/* After a turn without an event. The thread may share its rank's core. A transport may signal events without having any: after a sleep that such a one
- * has ended, the next one lasts. */
+/* After a turn without an event. The thread may share its rank's core. A transport may signal events without having
+ * any: after a sleep that such a one has ended, the next one lasts. */
 static void rest(mc_proxy_t *p, uint32_t turns, int64_t since, bool *in_vain)
 {
     const uint32_t polls = mc_wait_polls(p->job);
@@ -347,8 +347,9 @@ static void *run(void *proxy)
     int64_t since = 0;
     bool in_vain = false;
     while (!atomic_load_explicit(&p->stop, memory_order_acquire)) {
-        p->over = p->over || atomic_load_explicit(p->job->failure.alarm, memory_order_relaxed);
         uint32_t n = take_orders(p);
+        /* behind the orders: an end that is closed after a failure has gone, and its routes with it */
+        p->over = p->over || atomic_load_explicit(p->job->failure.alarm, memory_order_relaxed);
         n += p->over ? 0 : move(p);
         turns = n > 0 ? 0 : turns + 1;
         since = turns == 1 ? now_ns() : since;

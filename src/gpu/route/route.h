@@ -20,8 +20,8 @@
  *
  * One thread uses a route; another describes its launches, and kernels use its memory meanwhile.
  */
-#ifndef MC_PROXY_ROUTE_H
-#define MC_PROXY_ROUTE_H
+#ifndef MC_GPU_ROUTE_H
+#define MC_GPU_ROUTE_H
 
 #include "base/arena.h"
 #include "gpu/program/program.h"
