@@ -224,6 +224,19 @@ Test(learner, notices_in_a_look_that_another_is_faster)
     cr_expect_eq(j.rank[0].phase, MC_LEARN_SETTLED);
 }
 
+Test(learner, still_knows_what_a_round_could_not_time)
+{
+    job_t j;
+    begin(&j, wrong_links);
+    calls(&j, 200);
+    const int64_t took = j.rank[0].took[2];
+    j.misses[3] = true;
+    for (int i = 0; i < N; i++)
+        look(&j);
+    cr_expect_eq(j.rank[0].best, 2);
+    cr_expect_eq(j.rank[0].took[2], took);
+}
+
 Test(learner, looks_at_none_that_was_far_slower)
 {
     job_t j;

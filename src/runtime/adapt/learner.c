@@ -251,6 +251,8 @@ void mc_learner_agree(mc_learner_t *l, const int64_t words[MC_LEARN_WORDS])
         (void)take_fastest(l);
     else if (l->round == MC_TRIAL_LOOK)
         settle_look(l, before);
+    if (l->took[l->best] == 0) /* no rank, or not all, could time it: it is as it was */
+        l->took[l->best] = before;
 }
 
 static bool is_candidate(const mc_learner_t *l, int32_t c)
