@@ -48,6 +48,27 @@ Test(known, is_used_by_calls_of_its_kind)
     world_close();
 }
 
+/* Another version's planner may have begun with other sums, as calls that find no room to learn would. */
+Test(known, of_another_order_of_sums_is_not_used)
+{
+    static const char star[] = "reduce:star(box*gpu) bcast:star(box*gpu)";
+    static float sum[RANKS][COUNT];
+    world_open();
+    for (int r = 0; r < RANKS; r++)
+        cr_assert_eq(mc_adapt_load(rank[r], "allreduce 160 0 ordered 1500 reduce:star(box*gpu) "
+                                            "bcast:star(box*gpu)\n"),
+                     MESHCOLL_OK, "%s", meshcoll_last_error());
+    for (int r = 0; r < RANKS; r++) {
+        meshcoll_request_t *request;
+        cr_assert_eq(meshcoll_allreduce_init(rank[r], sum[r], sum[r], COUNT, MESHCOLL_FLOAT32,
+                                             MESHCOLL_SUM, &request),
+                     MESHCOLL_OK, "%s", meshcoll_last_error());
+        cr_expect_str_neq(meshcoll_request_strategy(request), star);
+        meshcoll_free(request);
+    }
+    world_close();
+}
+
 Test(known, is_kept_for_the_next_job)
 {
     char kept[1024];

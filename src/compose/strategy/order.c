@@ -87,3 +87,10 @@ int mc_strategy_sum_order(const mc_strategy_t *s, const mc_mesh_t *mesh, uint64_
     *order = hash;
     return MESHCOLL_OK;
 }
+
+bool mc_strategy_sums_as(const mc_strategy_t *a, const mc_strategy_t *b, const mc_mesh_t *mesh)
+{
+    uint64_t one, other;
+    return !mc_strategy_sum_order(a, mesh, &one) && !mc_strategy_sum_order(b, mesh, &other) &&
+           one == other;
+}

@@ -18,5 +18,7 @@
  * claimed with what the symbolic machine finds.
  */
 int mc_strategy_sum_order(const mc_strategy_t *strategy, const mc_mesh_t *mesh, uint64_t *order);
+/* Have both such a number, and the same? */
+bool mc_strategy_sums_as(const mc_strategy_t *a, const mc_strategy_t *b, const mc_mesh_t *mesh);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include "base/system/log.h"
 #include "base/table.h"
+#include "compose/strategy/order.h"
 #include "runtime/call/args.h"
 #include "runtime/call/leads.h"
 #include "runtime/call/request.h"
@@ -178,7 +179,8 @@ int64_t mc_adapt_recall(const meshcoll_t *h, const mc_choice_key_t *key, mc_rank
 {
     const mc_known_t *const known =
         mc_adapt_learns(h, key) ? mc_known_find(&h->calls.adapt->known, key) : NULL;
-    if (!known)
+    if (!known ||
+        (key->ordered && !mc_strategy_sums_as(&known->strategy, &choice->strategy, &h->mesh)))
         return 0;
     choice->strategy = known->strategy;
     choice->seconds =

@@ -81,8 +81,8 @@ void mc_adapt_save(const meshcoll_t *h, mc_text_t *text);
 int mc_adapt_load(meshcoll_t *h, const char *text);
 /* Do calls of this key learn? By what is the same on all ranks. */
 bool mc_adapt_learns(const meshcoll_t *h, const mc_choice_key_t *key);
-/* The strategy that an earlier job has found the fastest; returns how many ns it took. 0: there is none, and `choice`
- * stays as it is. */
+/* `choice` is the planner's: puts the strategy there that an earlier job has found the fastest, and returns how many ns
+ * it took. 0: there is none, or another version's, whose planner chose another order of sums; `choice` stays. */
 int64_t mc_adapt_recall(const meshcoll_t *h, const mc_choice_key_t *key, mc_ranked_t *choice);
 /* The turn of the next call of a lesson, which has the words that it waits for. */
 int mc_adapt_ask(meshcoll_t *h, mc_lesson_t *lesson, mc_learn_turn_t *turn);

@@ -19,8 +19,7 @@ typedef struct {
     const mc_ranked_t *first;
     mc_ranked_t *list;
     int32_t n, most;
-    uint64_t order; /* of the sums of `first` */
-    double limit;   /* seconds */
+    double limit; /* seconds */
 } search_t;
 
 /* Have they the same path of placements along the same dimensions; and, if so asked, the same algorithms? */
@@ -47,11 +46,8 @@ static bool is_new(const search_t *s, const mc_strategy_t *strategy, bool algori
 
 static bool fits(const search_t *s, const mc_ranked_t *r)
 {
-    uint64_t order;
-    if (r->seconds > s->limit)
-        return false;
-    return !s->key->ordered ||
-           (!mc_strategy_sum_order(&r->strategy, s->mesh, &order) && order == s->order);
+    return r->seconds <= s->limit &&
+           (!s->key->ordered || mc_strategy_sums_as(&r->strategy, &s->first->strategy, s->mesh));
 }
 
 static void add(search_t *s, const mc_ranking_t *ranking, int32_t room, bool algorithms)
@@ -99,9 +95,7 @@ int mc_candidates_find(const mc_mesh_t *mesh, const mc_links_t *links, const mc_
         .mesh = mesh, .links = links, .key = key, .first = first, .list = candidate, .most = most};
     mc_ranking_t ranking = {0};
     int status = MESHCOLL_OK;
-    if (key->ordered)
-        status = mc_strategy_sum_order(&first->strategy, mesh, &s.order);
-    if (!status && !key->one_line)
+    if (!key->one_line)
         status = mc_planner_rank(key->collective, mesh, links, &query, &ranking);
     if (status)
         return status;
