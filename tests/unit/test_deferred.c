@@ -69,7 +69,14 @@ Test(deferred, calls_are_served_one_after_the_other)
         begin(r, COUNT, BURST, request[r] + BURST);
         cr_assert_eq(!rank[r]->calls.adapt->deferred.first, r > 0);
     }
+    /* as if a persistent request was timed meanwhile */
+    mc_adapt_t *const t = rank[0]->calls.adapt;
+    meshcoll_request_t timed = {0};
+    mc_lesson_t its = {0};
+    t->timed.request = &timed;
+    t->timed.lesson = &its;
     end(2 * BURST, request);
+    cr_expect(!t->timed.request || t->timed.lesson == &its, "its time would be another's");
     for (int r = 0; r < RANKS; r++) {
         cr_expect_eq(rank[r]->calls.adapt->begun, 2);
         cr_expect_eq(rank[r]->calls.adapt->lessons.lesson[0]->candidate, 0);

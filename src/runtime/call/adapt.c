@@ -152,6 +152,7 @@ static mc_learn_turn_t take_turn(mc_adapt_t *t, mc_lesson_t *lesson)
     lesson->left = turn.calls;
     lesson->asked_for += turn.calls;
     if (turn.timed) {
+        t->timed.request = NULL; /* one that still runs is of another lesson */
         t->timed.lesson = lesson;
         t->timed.candidate = turn.candidate;
     }
