@@ -16,6 +16,7 @@ static meshcoll_request_t *request[RANKS];
 static int32_t in[RANKS], out[RANKS];
 static mc_waits_t other; /* what rank 1 answers */
 static int asked;
+static int unanswered; /* of the first questions */
 
 /* In place of mc_waits_ask and mc_monitor_is_joined (cmake/Tests.cmake): these ranks have no monitors. */
 int __wrap_mc_waits_ask(const mc_job_t *job, int32_t at, uint32_t number, mc_waits_t *w);
@@ -28,7 +29,7 @@ int __wrap_mc_waits_ask(const mc_job_t *job, int32_t at, uint32_t number, mc_wai
     cr_assert_eq(at, 1);
     asked++;
     *w = other;
-    return 0;
+    return asked <= unanswered ? MESHCOLL_ERR_TRANSPORT : MESHCOLL_OK;
 }
 
 bool __wrap_mc_monitor_is_joined(const void *monitor)
@@ -36,20 +37,26 @@ bool __wrap_mc_monitor_is_joined(const void *monitor)
     return !monitor;
 }
 
-/* Each rank is the root of its own reduction: both receive. */
-static void both_wait(void)
+/* Rank 0 is the root of its own sum. */
+static void both_call(int32_t root, meshcoll_op_t op)
 {
     cr_assert_eq(mc_inproc_create("x=2", NULL, rank), MESHCOLL_OK, "%s", meshcoll_last_error());
     for (int r = 0; r < RANKS; r++) {
-        cr_assert_eq(meshcoll_ireduce(rank[r], &in[r], &out[r], 1, MESHCOLL_INT32, MESHCOLL_SUM, r,
-                                      &request[r]),
+        cr_assert_eq(meshcoll_ireduce(rank[r], &in[r], &out[r], 1, MESHCOLL_INT32,
+                                      r == 0 ? MESHCOLL_SUM : op, r == 0 ? 0 : root, &request[r]),
                      MESHCOLL_OK, "%s", meshcoll_last_error());
         cr_assert_eq(meshcoll_test(request[r]), MESHCOLL_IN_PROGRESS);
     }
     rank[0]->job->can_ask = true;
     other = (mc_waits_t){.rank = 1, .known_as = 1, .size = RANKS, .n = 1};
     mc_wait_describe(request[1], &other.wait[0]);
-    asked = 0;
+    asked = unanswered = 0;
+}
+
+/* Each rank is the root of its own reduction: both receive. */
+static void both_wait(void)
+{
+    both_call(1, MESHCOLL_SUM);
 }
 
 static void end(void)
@@ -82,6 +89,63 @@ Test(differ, tells_two_roots_that_both_wait)
                      "rank 1 has made another call than rank 0, whose is reduce of 1 int32, 4 B "
                      "(call 0), sum, root 0: rank 1's is reduce of 1 int32, 4 B (call 0), sum, "
                      "root 1; all ranks must make the same calls in the same order");
+    end();
+}
+
+static void expect_both_calls(int looks, const char *what)
+{
+    cr_expect_eq(look(looks), MESHCOLL_ERR_MISMATCH, "%s", what);
+    cr_expect(strstr(meshcoll_last_error(), "sum, root 0: rank 1's is reduce"), "%s: %s", what,
+              meshcoll_last_error());
+}
+
+Test(differ, looks_again_where_the_other_is_slow)
+{
+    both_wait();
+    unanswered = 2; /* at 1 and 2 s of 3.3 */
+    cr_expect_eq(look(LOOKS / 3), MESHCOLL_OK, "no answer: %s", meshcoll_last_error());
+    cr_expect_eq(asked, 2);
+    expect_both_calls(LOOKS, "an answer");
+    unanswered = 0;
+    other.n_meshes = 1;
+    other.mesh[0] = (mc_waits_mesh_t){.id = other.wait[0].mesh,
+                                      .n_calls = 1,
+                                      .digest = (uint16_t)mc_run_of(request[1])->executor.digest};
+    other.n = 0;
+    cr_expect_eq(look(LOOKS / 7), MESHCOLL_OK, "no record: %s", meshcoll_last_error());
+    other.n = 1;
+    expect_both_calls(LOOKS, "a record");
+    end();
+}
+
+/* Its message has come, and ends the mesh in any case. */
+Test(differ, looks_again_where_the_sender_is_slow)
+{
+    int n = 1, status;
+    both_call(0, MESHCOLL_MAX);
+    unanswered = 3;
+    cr_assert_eq(mc_limits_poll(rank[0]->job, mc_now_ms()), MESHCOLL_OK);
+    while (!(status = mc_differ_check(rank[0]->job)) && n < LOOKS)
+        n++;
+    cr_expect_eq(status, MESHCOLL_ERR_MISMATCH);
+    cr_expect_eq(n, unanswered + 1);
+    cr_expect(strstr(meshcoll_last_error(), "sum, root 0: rank 1's is reduce"), "%s",
+              meshcoll_last_error());
+    end();
+}
+
+/* Its time limit leaves no time to look again. */
+Test(differ, tells_before_the_time_limit)
+{
+    both_wait();
+    rank[0]->timeout_ms = 2500;
+    other.n = 0;
+    other.n_meshes = 1;
+    other.mesh[0] = (mc_waits_mesh_t){.id = other.wait[0].mesh,
+                                      .n_calls = 1,
+                                      .digest = (uint16_t)mc_run_of(request[1])->executor.digest};
+    cr_expect_eq(look(LOOKS), MESHCOLL_ERR_MISMATCH, "%s", meshcoll_last_error());
+    cr_expect(strstr(meshcoll_last_error(), "MESHCOLL_CHECK=1 tells both"));
     end();
 }
 

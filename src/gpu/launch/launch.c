@@ -211,6 +211,7 @@ static void check_notice(meshcoll_t *h)
     const uint32_t notice = h->gpu->signals ? mc_stream_signals_notice(h->gpu->signals) : 0;
     if (!notice || h->job->failure.status)
         return;
+    mc_differ_await(h->job);
     const int rank = (int)mc_comm_rank_of(&h->order, (int32_t)((notice - 1) / 2));
     mc_failure_break(
         h, (notice - 1) % 2

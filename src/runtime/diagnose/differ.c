@@ -11,6 +11,10 @@
 enum { OLDEST = 8 };
 /* A run that has waited for so long asks. */
 enum { ASK_MS = MC_WAITS_FRESH_MS };
+/* Of a rank that has made another call, so many looks wait for a record that tells which. It publishes one at each look
+ * of its own; where its threads get no core, it does not, or does not answer. */
+enum { LOOKS = 10 };
+#define LOOK_SECONDS 0.1
 
 /* `theirs`: the other rank's call; NULL: it is not known. */
 static int fail_differs(const mc_job_t *job, int32_t other, const mc_wait_t *own,
@@ -42,6 +46,13 @@ static bool may_ask(const mc_job_t *job)
     return job->can_ask && mc_monitor_is_joined(job->monitor);
 }
 
+/* Has the job failed meanwhile? */
+static bool awaits_news(const mc_job_t *job, double seconds)
+{
+    mc_news_t news;
+    return mc_news_await(mc_monitor_board(job->monitor), seconds, &news);
+}
+
 static bool is_another(const mc_wait_t *theirs, const mc_wait_t *own)
 {
     return mc_wait_same_call(theirs, own) && theirs->digest != own->digest;
@@ -64,7 +75,7 @@ static bool is_due(const meshcoll_request_t *r, int64_t now)
 {
     const mc_watched_t *const w = &r->watched;
     int64_t due = ASK_MS;
-    while (due <= w->looked - w->moved)
+    while (due <= w->looked - w->moved && w->n_differs == 0)
         due *= 2;
     return w->looked != 0 && now - w->moved >= due && mc_wait_mark(r) == w->mark;
 }
@@ -86,14 +97,25 @@ static bool has_made_another(const mc_waits_t *at, const mc_wait_t *own)
     return digest != 0 && own->digest != 0 && digest != (uint16_t)own->digest;
 }
 
+/* The other rank has made another call. `theirs`: NULL: which one is not known, and told so after some looks, and before
+ * the time limit. */
+static int fail_or_look(meshcoll_request_t *r, int32_t rank, const mc_wait_t *own,
+                        const mc_wait_t *theirs, int64_t now)
+{
+    const int32_t looks = is_near_limit(r, now + ASK_MS) ? 2 : LOOKS;
+    return ++r->watched.n_differs < looks && !theirs
+               ? MESHCOLL_OK
+               : fail_differs(r->mesh->job, rank, own, theirs);
+}
+
 /* Numbers wrap: a record that is older than this wait may be of an earlier call. */
-static int compare(const meshcoll_t *h, const mc_waits_t *at, const mc_wait_t *own)
+static int compare(meshcoll_request_t *r, const mc_waits_t *at, const mc_wait_t *own, int64_t now)
 {
     mc_wait_t launched;
-    const mc_wait_t *const theirs = find_another(h, at, own, &launched);
+    const mc_wait_t *const theirs = find_another(r->mesh, at, own, &launched);
     const bool is_in_it = theirs && theirs->age_ms < own->still_ms;
     return is_in_it || has_made_another(at, own)
-               ? fail_differs(h->job, at->rank, own, is_in_it ? theirs : NULL)
+               ? fail_or_look(r, at->rank, own, is_in_it ? theirs : NULL, now)
                : MESHCOLL_OK;
 }
 
@@ -108,7 +130,7 @@ int mc_differ_ask(const mc_job_t *job, int64_t now)
     mc_wait_t own;
     int status = MESHCOLL_OK;
     uint32_t n = 0;
-    for (const meshcoll_request_t *r = mc_request_in_flight(job->requests.running.first);
+    for (meshcoll_request_t *r = mc_request_in_flight(job->requests.running.first);
          r && n < OLDEST && !status; r = mc_request_next(r)) {
         if (!runs(r))
             continue;
@@ -121,7 +143,7 @@ int mc_differ_ask(const mc_job_t *job, int64_t now)
             continue;
         if (mc_waits_ask(job, own.peer, own.number, &at))
             break; /* it took its time; others are asked later */
-        status = compare(r->mesh, &at, &own);
+        status = compare(r, &at, &own, now);
     }
     return status;
 }
@@ -131,12 +153,24 @@ int mc_differ_ask_launch(const meshcoll_t *h, int32_t rank, const mc_waits_launc
 {
     mc_waits_t at;
     mc_wait_t own, launched;
+    const mc_wait_t *other = NULL;
+    bool differs = told;
     mc_wait_describe_launch(h, launch, &own);
-    if (!may_ask(h->job) || mc_waits_ask(h->job, rank, own.number, &at))
-        return told ? fail_differs(h->job, rank, &own, NULL) : MESHCOLL_OK;
-    const mc_wait_t *const other = find_another(h, &at, &own, &launched);
-    return told || other || has_made_another(&at, &own) ? fail_differs(h->job, rank, &own, other)
-                                                        : MESHCOLL_OK;
+    for (int i = 0; i < LOOKS && may_ask(h->job); i++) {
+        if (!mc_waits_ask(h->job, rank, own.number, &at)) {
+            other = find_another(h, &at, &own, &launched);
+            differs = differs || other || has_made_another(&at, &own);
+        }
+        if (other || !differs || awaits_news(h->job, LOOK_SECONDS))
+            break;
+    }
+    return differs ? fail_differs(h->job, rank, &own, other) : MESHCOLL_OK;
+}
+
+void mc_differ_await(const mc_job_t *job)
+{
+    if (may_ask(job))
+        (void)awaits_news(job, LOOKS * (MC_WAITS_ASK_SECONDS + LOOK_SECONDS));
 }
 
 /* Messages that have come ------------------------------------------------------------------------ */
@@ -152,7 +186,6 @@ static bool finds_other(const mc_job_t *job, const meshcoll_request_t *r, uint64
     return found;
 }
 
-/* Its sender may be in that call still, and may not have published it before the next look. */
 static int fail_with_other(const mc_job_t *job, meshcoll_request_t *r, uint64_t other)
 {
     const int32_t rank = mc_tag_source(other);
@@ -164,9 +197,7 @@ static int fail_with_other(const mc_job_t *job, meshcoll_request_t *r, uint64_t 
         theirs = find_another(r->mesh, &at, &own, &launched);
     if (theirs && mc_tag_digest(theirs->digest) != mc_tag_digest(other))
         theirs = NULL;
-    const bool again = r->watched.differs;
-    r->watched.differs = true;
-    return theirs || again ? fail_differs(job, rank, &own, theirs) : MESHCOLL_OK;
+    return fail_or_look(r, rank, &own, theirs, mc_now_ms());
 }
 
 int mc_differ_check(mc_job_t *job)

@@ -17,6 +17,8 @@ int mc_differ_ask(const mc_job_t *job, int64_t now);
  * come from there already, so that it is ERR_MISMATCH in any case; else OK where it is not known. */
 int mc_differ_ask_launch(const meshcoll_t *h, int32_t rank, const mc_waits_launch_t *launch,
                          bool told);
+/* Another rank has given up a call on device memory: waits until it has told why, which may take it such questions. */
+void mc_differ_await(const mc_job_t *job);
 
 /* What a rank tells at a new connection, and what the two ends then say of it (hooks.h). */
 void mc_differ_introduce(const meshcoll_t *h, mc_greeting_note_t *note);

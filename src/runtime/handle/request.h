@@ -11,12 +11,12 @@
 
 /* What looks at a running request have seen (diagnose/waits/requests.h); times in ms. */
 typedef struct {
-    int64_t limit;  /* of a run; 0: the mesh's; negative: none */
-    int64_t looked; /* at the last look; 0: none yet in this run */
-    int64_t moved;  /* at its last progress */
-    int64_t waited; /* for so long so far */
-    uint64_t mark;  /* see mc_wait_mark */
-    bool differs;   /* there was a message of another call (diagnose/differ.h) */
+    int64_t limit;     /* of a run; 0: the mesh's; negative: none */
+    int64_t looked;    /* at the last look; 0: none yet in this run */
+    int64_t moved;     /* at its last progress */
+    int64_t waited;    /* for so long so far */
+    uint64_t mark;     /* see mc_wait_mark */
+    int32_t n_differs; /* of which another rank was in another call (diagnose/differ.h) */
 } mc_watched_t;
 
 /* The caller's (progress/callback.h). */

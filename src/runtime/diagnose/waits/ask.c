@@ -10,7 +10,7 @@ enum { QUESTION_WAITS = 1, KIND_BITS = 8 };
 /* How long an answer may take that a waiting rank asks for, and the news of a rank that has failed and closed
  * instead. */
 #define BLAME_SECONDS 0.75
-#define NEWS_SECONDS  0.25
+#define NEWS_SECONDS  (MC_WAITS_ASK_SECONDS - BLAME_SECONDS)
 
 _Static_assert(sizeof(mc_waits_t) <= MC_FRAME_MOST, "an answer has a record");
 

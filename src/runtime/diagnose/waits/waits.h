@@ -61,7 +61,8 @@ void mc_waits_answer(struct mc_job *job);
 /* Where job->can_ask; `rank` is a mesh rank. ERR_TRANSPORT, without a text: it has not answered in these seconds. */
 int mc_waits_ask_for(const struct mc_job *job, int32_t rank, uint32_t number, double seconds,
                      mc_waits_t *copy);
-/* For a moment only, as others wait; and then for the news that it has failed. */
+/* For a moment only, as others wait; and then for the news that it has failed. Takes so many seconds at most. */
+#define MC_WAITS_ASK_SECONDS 1.0
 int mc_waits_ask(const struct mc_job *job, int32_t rank, uint32_t number, mc_waits_t *copy);
 
 /* Are these the same call of a mesh by its number, whatever each asks for? */
