@@ -25,28 +25,29 @@ bool mc_proxy_is_needed(const meshcoll_t *h)
 
 /* Opening ----------------------------------------------------------------------------------------- */
 
-static mc_proxy_t *make(mc_job_t *job, const mc_gpudirect_t *direct)
+static int make(mc_job_t *job, const mc_gpudirect_t *direct)
 {
     const size_t n = (size_t)job->mesh.size;
     mc_proxy_t *const p = calloc(1, sizeof *p);
-    if (!p) {
-        mc_fail_memory("a proxy");
-        return NULL;
-    }
+    if (!p)
+        return mc_fail_memory("a proxy");
+    job->gpu->proxy = p;
     p->job = job;
     p->direct = *direct;
     p->wake = mc_descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    int status = p->wake >= 0 ? MESHCOLL_OK
+                              : mc_fail(MESHCOLL_ERR_SYSTEM, "a proxy could not be made: %s",
+                                        strerror(errno));
     p->address = mc_arena_take(&p->arena, n, sizeof(char *));
     p->address_bytes = mc_arena_take(&p->arena, n, sizeof *p->address_bytes);
     p->peer = mc_arena_take(&p->arena, n, sizeof(mc_peer_t *));
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->left, NULL);
-    if (p->wake >= 0 && !p->arena.failed)
-        return p;
-    mc_fail(MESHCOLL_ERR_NO_MEMORY, "a proxy could not be made: %s", strerror(errno));
-    job->gpu->proxy = p;
-    mc_proxy_close(job);
-    return NULL;
+    if (!status && p->arena.failed)
+        status = mc_fail_memory("a proxy");
+    if (status)
+        mc_proxy_close(job);
+    return status;
 }
 
 /* Opens the transport of a dimension, unless it is there. */
@@ -69,12 +70,11 @@ int mc_proxy_open(meshcoll_t *h)
     mc_job_t *const job = h->job;
     mc_gpudirect_t direct;
     int status = job->gpu->proxy ? MESHCOLL_OK : mc_gpudirect_find(&direct);
+    if (!status && !job->gpu->proxy)
+        status = make(job, &direct);
     if (status)
         return status;
-    mc_proxy_t *const p = job->gpu->proxy ? job->gpu->proxy : make(job, &direct);
-    if (!p)
-        return MESHCOLL_ERR_NO_MEMORY;
-    job->gpu->proxy = p;
+    mc_proxy_t *const p = job->gpu->proxy;
     for (int32_t r = 0; r < h->mesh.size && !status; r++)
         if (mc_proxy_is_far(h, r))
             status = open_dim(p, mc_mesh_level(&job->mesh, job->rank, mc_job_rank(h, r)));

@@ -6,6 +6,7 @@
 
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 /* Seconds in which every rank must know; processes of the suite share cores. */
@@ -490,12 +491,31 @@ bool test_far_captured(void)
     return run_far(&rig, rank_far_captured);
 }
 
+/* No descriptor is left for the proxy of a rank; those that meetings need are there. */
+static void cannot_make_proxy(meshcoll_t *mesh, const meshcoll_args_t *a)
+{
+    const int32_t in[3] = {0};
+    int32_t out[3];
+    struct rlimit limit;
+    NEED(meshcoll_alltoall(mesh, in, out, 1, MESHCOLL_INT32) == MESHCOLL_OK);
+    NEED(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+    const int next = dup(STDERR_FILENO);
+    struct rlimit none = limit;
+    none.rlim_cur = (rlim_t)next;
+    close(next);
+    NEED(rig_rank != 2 || setrlimit(RLIMIT_NOFILE, &none) == 0);
+    NEED(meshcoll_enqueue(mesh, a, NULL) == MESHCOLL_ERR_SYSTEM);
+    NEED(rig_says("rank 2: a proxy could not be made: Too many open files"));
+    NEED(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+}
+
 /* While the mesh opens: all are told by whom and of what, and the next call works. */
 static void rank_far_cannot_open(meshcoll_t *mesh)
 {
     static const char *const functions[] = {"cuMemAlloc_v2", "cuMemHostAlloc", "cuStreamCreate",
                                             "cuCtxGetDevice"};
     const meshcoll_args_t a = rig_call(MESHCOLL_ALLREDUCE);
+    cannot_make_proxy(mesh, &a);
     if (rig_rank == 2) /* the proxy has no such device */
         setenv("UCX_NET_DEVICES", "nowhere0", 1);
     NEED(meshcoll_enqueue(mesh, &a, NULL) == MESHCOLL_ERR_TRANSPORT);
