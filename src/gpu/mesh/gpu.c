@@ -61,19 +61,20 @@ int mc_gpu_context(const mc_pointer_t *buffer, mc_cu_context_t *context)
 int mc_gpu_visit(mc_cu_context_t context, mc_gpu_visit_t *visit)
 {
     const mc_cuda_t *const cuda = mc_cuda();
-    const mc_gpu_visit_t v = {cuda, MC_CU_CAPTURE_RELAXED};
+    mc_gpu_visit_t v = {cuda, MC_CU_CAPTURE_RELAXED, false};
     const int status = mc_cuda_status(cuda->context_push(context), "use its context");
     if (status)
         return status;
+    v.changed = cuda->capture_mode(&v.mode) == 0; /* where it fails, nothing is captured */
     *visit = v;
-    (void)cuda->capture_mode(&visit->mode); /* where it fails, nothing is captured */
     return MESHCOLL_OK;
 }
 
 void mc_gpu_leave(mc_gpu_visit_t *visit)
 {
     mc_cu_context_t was;
-    (void)visit->cuda->capture_mode(&visit->mode);
+    if (visit->changed)
+        (void)visit->cuda->capture_mode(&visit->mode);
     (void)visit->cuda->context_pop(&was);
 }
 

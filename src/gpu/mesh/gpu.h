@@ -82,7 +82,8 @@ int mc_gpu_context(const mc_pointer_t *buffer, mc_cu_context_t *context);
 /* Between visit and leave a context is current, and a capture of this thread is not disturbed. */
 typedef struct {
     const mc_cuda_t *cuda;
-    mc_cu_capture_mode_t mode;
+    mc_cu_capture_mode_t mode; /* the thread's, where it was changed */
+    bool changed;
 } mc_gpu_visit_t;
 int mc_gpu_visit(mc_cu_context_t context, mc_gpu_visit_t *visit);
 void mc_gpu_leave(mc_gpu_visit_t *visit);

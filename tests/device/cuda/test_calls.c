@@ -415,6 +415,26 @@ bool test_captured(void)
     return rig_run(&rig, rank_captured);
 }
 
+/* A thread keeps its mode, be it that the driver does not change it once. */
+static void rank_capture_mode(meshcoll_t *mesh)
+{
+    for (mc_cu_capture_mode_t own = 0; own < MC_CU_CAPTURE_RELAXED; own++)
+        for (int fails = 0; fails < 2; fails++) {
+            mc_cu_capture_mode_t mode = own;
+            NEED(cuThreadExchangeStreamCaptureMode(&mode) == 0);
+            if (fails)
+                fake_fail("cuThreadExchangeStreamCaptureMode", 0, MC_CU_ERROR_INVALID_VALUE);
+            NEED(rig_works(mesh));
+            NEED(cuThreadExchangeStreamCaptureMode(&mode) == 0 && mode == own);
+        }
+}
+
+bool test_capture_mode(void)
+{
+    const rig_t rig = {.mesh = "gpu=2", .blocks = "2"};
+    return rig_run(&rig, rank_capture_mode);
+}
+
 /* Sub-meshes beside their mesh, destroyed before it and with it. */
 void rank_parts(meshcoll_t *mesh)
 {
