@@ -146,20 +146,19 @@ static int32_t mesh_rank(const making_t *m, int32_t planned)
     return m->by_comm ? mc_mesh_rank_of(&m->mesh->order, planned) : planned;
 }
 
-/* What all ranks send; each finds it by itself, once for a program. */
+/* What all ranks send; each finds it by itself, once for a program, and sums it in the same order: what is chosen by it
+ * must be the same on all. */
 static int measure(making_t *m)
 {
-    const mc_links_t *const links = &m->mesh->links;
-    mc_gpu_load_add(&m->load, &m->tracks, links, m->plan);
     for (int32_t r = 0; r < m->mesh->mesh.size; r++) {
-        mc_plan_t *plan;
-        if (r == m->plan->rank)
-            continue;
-        const int status = plan_of(m, r, &plan);
+        const bool own = r == m->plan->rank;
+        mc_plan_t *plan = m->plan;
+        const int status = own ? MESHCOLL_OK : plan_of(m, r, &plan);
         if (status)
             return status;
-        mc_gpu_load_add(&m->load, &m->tracks, links, plan);
-        mc_plan_free(plan);
+        mc_gpu_load_add(&m->load, &m->tracks, &m->mesh->links, plan);
+        if (!own)
+            mc_plan_free(plan);
     }
     return MESHCOLL_OK;
 }
