@@ -251,7 +251,7 @@ foreach(name IN ITEMS collectives strategies host_memory types in_flight ordered
                       progress_thread streams slow queue_full gave_up killed executor explained counted staged staged_ends
                       staged_fails scaled passing
                       far_collectives far_ragged far_3d far_types far_strategies far_unequal far_long far_in_flight
-                      far_mixed far_parts far_blocking far_persistent far_threads far_idle far_captured far_late
+                      far_mixed far_parts far_blocking far_persistent far_threads far_launch_blocking far_idle far_captured far_late
                       far_aborted far_killed far_refused far_cannot_open far_cannot_launch far_left
                       far_mismatch far_differ far_streams far_explained far_registered far_tracks
                       far_direct far_direct_ordered far_direct_one_end far_direct_cannot far_direct_full

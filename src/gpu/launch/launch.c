@@ -131,9 +131,10 @@ static int launch_now(meshcoll_t *h, mc_gpu_program_t *p, const mc_gpu_place_t *
         return status;
     mc_gpu_timed_t *const timed =
         h->hooks->took ? mc_gpu_times_begin(h, at->record, at->stream) : NULL;
-    status = launch_program(h, p, at);
-    if (!status && p->route)
+    if (p->route) /* first: with CUDA_LAUNCH_BLOCKING the kernel ends before its launch returns */
         status = mc_proxy_launch(gpu->end, p->lowered, p->route, &p->call, digest_of(p, at));
+    if (!status)
+        status = launch_program(h, p, at);
     if (!status) {
         if (timed)
             (void)mc_cuda()->event_record(timed->end, at->stream);

@@ -255,6 +255,14 @@ mc_cu_result_t cuStreamDestroy_v2(mc_cu_stream_t stream)
     return FAKE_SUCCESS;
 }
 
+/* Until all is done that was asked of it. The lock is held. */
+static void drain(const struct CUstream_st *s)
+{
+    const uint64_t until = s->asked;
+    while (s->done < until)
+        pthread_cond_wait(&changed, &lock);
+}
+
 mc_cu_result_t cuStreamSynchronize(mc_cu_stream_t stream)
 {
     FAKE_BEGIN;
@@ -265,9 +273,7 @@ mc_cu_result_t cuStreamSynchronize(mc_cu_stream_t stream)
         pthread_mutex_unlock(&lock);
         return FAKE_ERROR_CAPTURE_UNSUPPORTED;
     }
-    const uint64_t until = s->asked;
-    while (s->done < until)
-        pthread_cond_wait(&changed, &lock);
+    drain(s);
     pthread_mutex_unlock(&lock);
     return FAKE_SUCCESS;
 }
@@ -383,7 +389,13 @@ mc_cu_result_t cuLaunchKernel(mc_cu_function_t function, unsigned x, unsigned y,
     op_t op = {.sort = KERNEL,
                .kernel = {.function = function, .device = fake_context()->device, .blocks = x}};
     memcpy(&op.kernel.launch, parameter[0], fake_parameter(function));
-    return submit(stream, &op);
+    const mc_cu_result_t result = submit(stream, &op);
+    struct CUstream_st *const s = stream_of(stream);
+    pthread_mutex_lock(&lock);
+    if (fake_setting("CUDA_LAUNCH_BLOCKING", 0) && !s->graph)
+        drain(s);
+    pthread_mutex_unlock(&lock);
+    return result;
 }
 
 /* Events ------------------------------------------------------------------------------------------ */

@@ -98,7 +98,7 @@ int rig_await_error(meshcoll_t *mesh);
     X(explained) X(counted) X(staged) X(staged_ends) X(staged_fails) X(scaled) X(passing)      \
     X(far_collectives) X(far_ragged) X(far_3d) X(far_types) X(far_strategies) X(far_unequal)    \
     X(far_long) X(far_in_flight) X(far_mixed) X(far_parts) X(far_blocking) X(far_persistent)    \
-    X(far_threads) X(far_idle) X(far_captured) X(far_late) X(far_aborted) X(far_killed)         \
+    X(far_threads) X(far_idle) X(far_launch_blocking) X(far_captured) X(far_late) X(far_aborted) X(far_killed)         \
     X(far_refused) X(far_cannot_open) X(far_cannot_launch) X(far_left) X(far_mismatch)            \
     X(far_streams) X(far_lab) X(far_explained) X(far_registered)                                            \
     X(tracks) X(far_tracks)                                                                     \

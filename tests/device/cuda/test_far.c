@@ -263,6 +263,19 @@ bool test_far_threads(void)
     return RUN(rigs, rank_progress_thread);
 }
 
+/* Where a launch returns when the kernel has ended, which waits for what the proxy brings. */
+static void rank_launch_blocking(meshcoll_t *mesh)
+{
+    setenv("CUDA_LAUNCH_BLOCKING", "1", 1);
+    rig_turns(mesh, 0, 2 * MESHCOLL_COLLECTIVES);
+}
+
+bool test_far_launch_blocking(void)
+{
+    const rig_t rigs[] = {{.mesh = "box=2+1", .machines = "001", .blocks = "2", .timeout = "20"}};
+    return RUN(rigs, rank_launch_blocking);
+}
+
 /* The proxy's time ------------------------------------------------------------------------------- */
 
 static double cpu_seconds(void)
