@@ -145,6 +145,11 @@ static int launch_now(meshcoll_t *h, mc_gpu_program_t *p, const mc_gpu_place_t *
         p->last = ++gpu->n_launches;
         status = mc_cuda_status(mc_cuda()->event_record(gpu->done, at->stream), "record an event");
     }
+    if (!status && gpu->n_passed == 0) {
+        gpu->n_passed = gpu->n_launches;
+        status =
+            mc_cuda_status(mc_cuda()->event_record(gpu->passed, at->stream), "record an event");
+    }
     if (status && gpu->signals) /* nobody knows how long what is in the stream waits */
         gpu->signals->lingers = true;
     return status;

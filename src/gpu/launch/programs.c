@@ -69,10 +69,20 @@ static bool is_idle(const mc_gpu_t *gpu, const mc_gpu_program_t *p)
     return !p->held && !p->captured && p->last <= gpu->n_done;
 }
 
+/* Who only enqueues does not ask how launches fare, and the last one may never be complete. */
+static void learn_passed(mc_gpu_t *gpu)
+{
+    if (gpu->n_passed == 0 || mc_cuda()->event_query(gpu->passed))
+        return;
+    gpu->n_done = gpu->n_passed > gpu->n_done ? gpu->n_passed : gpu->n_done;
+    gpu->n_passed = 0;
+}
+
 /* Frees those used first that nothing needs, and keeps so many. */
 static void sweep(mc_gpu_t *gpu)
 {
     uint32_t kept = 0;
+    learn_passed(gpu);
     for (mc_gpu_program_t **at = &gpu->programs, *p; (p = *at);) {
         if ((kept >= MC_GPU_PROGRAMS || p->tables) && is_idle(gpu, p)) {
             *at = p->next;

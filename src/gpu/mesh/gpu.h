@@ -44,8 +44,10 @@ typedef struct mc_gpu {
     mc_device_report_t *report; /* by block, in pinned memory: of the first launch that gave up */
     mc_cu_address_t report_address;
 
-    mc_cu_event_t done;               /* recorded after each launch that was not captured */
-    uint64_t n_launches, n_done;      /* those; of them are known to be complete */
+    mc_cu_event_t done;          /* recorded after each launch that was not captured */
+    uint64_t n_launches, n_done; /* those; of them are known to be complete */
+    mc_cu_event_t passed;        /* recorded behind launch n_passed; 0: behind none */
+    uint64_t n_passed;
     uint32_t number[MC_GPU_NUMBERS];  /* operation numbers of the last ones, in turn */
     uint32_t program[MC_GPU_NUMBERS]; /* and those of their programs */
     int64_t since; /* in ms: of the first look for the end of these; 0: there was none */

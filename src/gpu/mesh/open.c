@@ -101,6 +101,9 @@ static int open_kernels(mc_gpu_t *gpu)
     if (!status)
         status =
             mc_cuda_status(cuda->event_create(&gpu->done, MC_CU_EVENT_NO_TIMING), "make an event");
+    if (!status)
+        status = mc_cuda_status(cuda->event_create(&gpu->passed, MC_CU_EVENT_NO_TIMING),
+                                "make an event");
     return status;
 }
 
@@ -445,6 +448,8 @@ static void free_all(mc_gpu_t *gpu)
         cuda->host_free(gpu->report);
     if (gpu->done)
         cuda->event_destroy(gpu->done);
+    if (gpu->passed)
+        cuda->event_destroy(gpu->passed);
     if (gpu->stream)
         cuda->stream_destroy(gpu->stream);
     if (gpu->module)

@@ -435,6 +435,29 @@ bool test_capture_mode(void)
     return rig_run(&rig, rank_capture_mode);
 }
 
+/* Calls of ever new counts, of whose end nobody asks: the memory of the programs before them is used again. */
+static void rank_many_programs(meshcoll_t *mesh)
+{
+    enum { COUNTS = 300, AHEAD = 20 };
+    const mc_cu_stream_t stream = rig_new_stream();
+    meshcoll_args_t a = rig_call(MESHCOLL_ALLREDUCE);
+    NEED(rig_works(mesh));
+    const unsigned before = fake_calls("cuMemAlloc_v2");
+    for (a.count = 1; a.count <= COUNTS; a.count++) {
+        NEED(meshcoll_enqueue(mesh, &a, stream) == MESHCOLL_OK);
+        if (a.count % AHEAD == 0)
+            NEED(cuStreamSynchronize(stream) == 0);
+    }
+    NEED(fake_calls("cuMemAlloc_v2") - before < COUNTS / 2);
+    NEED(cuStreamDestroy_v2(stream) == 0);
+}
+
+bool test_many_programs(void)
+{
+    const rig_t rig = {.mesh = "gpu=2", .blocks = "2"};
+    return rig_run(&rig, rank_many_programs);
+}
+
 /* Sub-meshes beside their mesh, destroyed before it and with it. */
 void rank_parts(meshcoll_t *mesh)
 {
