@@ -297,7 +297,7 @@ mc_cu_result_t cuMemHostRegister_v2(void *at, size_t bytes, unsigned flags)
     area_t a;
     FAKE_BEGIN;
     FAKE_UNSAFE;
-    if (!fake_context() || !(flags & MC_CU_REGISTER_MAPPED))
+    if (!fake_context() || !(flags & MC_CU_REGISTER_PORTABLE))
         return MC_CU_ERROR_INVALID_VALUE;
     if (find(at, &a) || find((char *)at + bytes - 1, &a))
         return FAKE_ERROR_ALREADY_REGISTERED;
