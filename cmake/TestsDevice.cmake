@@ -245,7 +245,7 @@ endfunction()
 
 meshcoll_gpu_program(device_gpu)
 foreach(name IN ITEMS collectives strategies host_memory types in_flight ordered persistent blocking kinds
-                      unequal_blocks captured capture_mode many_programs parts known_calls guards late aborted cannot_open cannot_launch one_gpu
+                      unequal_blocks captured capture_mode no_context many_programs parts known_calls guards late aborted cannot_open cannot_launch one_gpu
                       no_libcuda old_libcuda no_kernels disagree refused stale stale_start stale_captured differ nothing_left any_order
                       registered registered_late registered_captured cannot_register tracks
                       progress_thread streams slow queue_full gave_up killed executor explained counted staged staged_ends

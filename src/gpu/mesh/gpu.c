@@ -4,31 +4,60 @@
 #include "runtime/call/args.h"
 #include "runtime/progress/failure.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
+
+/* What the driver tells of a pointer. */
+typedef struct {
+    unsigned type, managed;
+    int device;
+    mc_cu_context_t context;
+} told_t;
+
+static mc_cu_result_t ask(const mc_cuda_t *cuda, const void *at, told_t *told)
+{
+    mc_cu_pointer_attribute_t what[] = {MC_CU_POINTER_TYPE, MC_CU_POINTER_MANAGED,
+                                        MC_CU_POINTER_DEVICE, MC_CU_POINTER_CONTEXT};
+    void *answer[] = {&told->type, &told->managed, &told->device, &told->context};
+    return cuda->pointer_attributes(MC_COUNT(what), what, answer, (mc_cu_address_t)(uintptr_t)at);
+}
+
+/* In a thread without a context it tells nothing (triton-lang/triton pull 5276): asks in `known`, one of the program's. */
+static mc_cu_result_t ask_in(const mc_cuda_t *cuda, mc_cu_context_t known, const void *at,
+                             told_t *told)
+{
+    mc_cu_context_t none = NULL;
+    if (!known || cuda->missing || cuda->context_current(&none) || none ||
+        cuda->context_push(known))
+        return MC_CU_ERROR_INVALID_CONTEXT;
+    const mc_cu_result_t result = ask(cuda, at, told);
+    (void)cuda->context_pop(&none);
+    return result;
+}
 
 /* The driver fails for memory that it does not know, for a context without unified addresses, and
  * before it is initialised; some versions succeed with zeros. All that is plain host memory. */
 mc_pointer_t mc_pointer(const void *at)
 {
+    static _Atomic(mc_cu_context_t) known;
     mc_pointer_t found = {.kind = MC_MEMORY_HOST};
-    unsigned type = 0, managed = 0;
-    int device = 0;
-    mc_cu_context_t context = NULL;
-    mc_cu_pointer_attribute_t ask[] = {MC_CU_POINTER_TYPE, MC_CU_POINTER_MANAGED,
-                                       MC_CU_POINTER_DEVICE, MC_CU_POINTER_CONTEXT};
-    void *answer[] = {&type, &managed, &device, &context};
+    told_t told = {0};
     const mc_cuda_t *const cuda = mc_cuda();
-    if (!cuda || !at ||
-        cuda->pointer_attributes(MC_COUNT(ask), ask, answer, (mc_cu_address_t)(uintptr_t)at) != 0)
+    mc_cu_result_t result = cuda && at ? ask(cuda, at, &told) : MC_CU_ERROR_NOT_INITIALIZED;
+    if (result == MC_CU_ERROR_INVALID_CONTEXT)
+        result = ask_in(cuda, atomic_load_explicit(&known, memory_order_relaxed), at, &told);
+    if (result)
         return found;
-    if (managed)
+    if (told.managed)
         found.kind = MC_MEMORY_MANAGED;
-    else if (type == MC_CU_TYPE_DEVICE)
+    else if (told.type == MC_CU_TYPE_DEVICE)
         found.kind = MC_MEMORY_DEVICE;
-    else if (type == MC_CU_TYPE_HOST)
+    else if (told.type == MC_CU_TYPE_HOST)
         found.kind = MC_MEMORY_REGISTERED;
-    found.device = device;
-    found.context = context;
+    found.device = told.device;
+    found.context = told.context;
+    if (told.context)
+        atomic_store_explicit(&known, told.context, memory_order_relaxed);
     return found;
 }
 

@@ -415,12 +415,14 @@ static void answer(const area_t *a, mc_cu_pointer_attribute_t what, void *at)
     }
 }
 
-/* Of memory that it does not know it tells zeros, and succeeds, as the driver does. */
+/* Of memory that it does not know it tells zeros, and succeeds, as the driver does; without a context it fails. */
 mc_cu_result_t cuPointerGetAttributes(unsigned n, mc_cu_pointer_attribute_t *what, void **at,
                                       mc_cu_address_t pointer)
 {
     area_t a;
     FAKE_BEGIN;
+    if (!fake_context())
+        return MC_CU_ERROR_INVALID_CONTEXT;
     if (!find((void *)(uintptr_t)pointer, &a))
         a = (area_t){.sort = PINNED};
     for (unsigned i = 0; i < n; i++)

@@ -435,6 +435,31 @@ bool test_capture_mode(void)
     return rig_run(&rig, rank_capture_mode);
 }
 
+/* In a thread that has no context, which others of the program have. */
+static void rank_no_context(meshcoll_t *mesh)
+{
+    enum { N = 100 };
+    const meshcoll_args_t a = rig_call(MESHCOLL_ALLREDUCE);
+    int32_t host[N] = {0};
+    mc_cu_context_t own, now;
+    NEED(cuMemcpyHtoD_v2((mc_cu_address_t)a.in, host, sizeof host) == 0);
+    NEED(rig_works(mesh) && cuCtxGetCurrent(&own) == 0 && cuCtxSetCurrent(NULL) == 0);
+    for (int again = 0; again < 3; again++) {
+        NEED(meshcoll_allreduce(mesh, a.in, a.out, N, a.datatype, a.op) == MESHCOLL_OK);
+        NEED(meshcoll_allreduce(mesh, host, host, N, a.datatype, a.op) == MESHCOLL_OK);
+        NEED(meshcoll_enqueue(mesh, &a, NULL) == MESHCOLL_OK);
+    }
+    NEED(meshcoll_barrier(mesh) == MESHCOLL_OK);
+    NEED(cuCtxGetCurrent(&now) == 0 && now == NULL);
+    NEED(cuCtxSetCurrent(own) == 0 && rig_works(mesh));
+}
+
+bool test_no_context(void)
+{
+    const rig_t rig = {.mesh = "gpu=2", .blocks = "2"};
+    return rig_run(&rig, rank_no_context);
+}
+
 /* Calls of ever new counts, of whose end nobody asks: the memory of the programs before them is used again. */
 static void rank_many_programs(meshcoll_t *mesh)
 {
