@@ -125,6 +125,40 @@ Test(wait, a_thread_that_cannot_be_made_is_no_lack_of_memory)
     cr_expect_null(job.threads);
 }
 
+/* Beside other programs, each of its yields may take milliseconds: its time limit must not wait for the last one. */
+static void expect_look_among_yields(const char *threads)
+{
+    enum { YIELDS = 64 };
+    const mc_settings_t settings = {.threads = threads};
+    meshcoll_t *rank[2];
+    meshcoll_request_t *r;
+    mc_waiting_t w = {0};
+    float in = 1, out;
+    cr_assert_eq(mc_inproc_create("x=2", NULL, rank), MESHCOLL_OK);
+    cr_assert_eq(mc_threads_open(rank[0]->job, &settings), MESHCOLL_OK);
+    cr_assert_eq(rank[0]->job->threads != NULL, strcmp(threads, "multiple") == 0);
+    rank[0]->job->oversubscribed = false;
+    cr_assert_eq(meshcoll_iallreduce(rank[0], &in, &out, 1, MESHCOLL_FLOAT32, MESHCOLL_SUM, &r),
+                 MESHCOLL_OK);
+    mc_lock(rank[0]);
+    for (int i = 0; i < MC_WAIT_POLLS; i++)
+        mc_wait_turn(rank[0], &w);
+    cr_expect_eq(r->watched.looked, 0, "%s: it looks while it polls", threads);
+    for (int i = 0; i < YIELDS; i++)
+        mc_wait_turn(rank[0], &w);
+    cr_expect_neq(r->watched.looked, 0, "%s: it has not looked in %d yields", threads, YIELDS);
+    mc_unlock(rank[0]);
+    for (int i = 0; i < 2; i++)
+        meshcoll_destroy(rank[i]);
+    meshcoll_free(r);
+}
+
+Test(wait, looks_at_time_limits_among_its_yields)
+{
+    expect_look_among_yields("single");
+    expect_look_among_yields("multiple");
+}
+
 /* Tests ------------------------------------------------------------------------------------------- */
 
 /* Yields of a test of a request that cannot complete: alone, and among others. */

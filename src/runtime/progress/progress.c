@@ -176,15 +176,16 @@ bool mc_job_sleep(mc_job_t *job, bool blind, int most_ms)
 void mc_wait_idle(meshcoll_t *h, mc_waiting_t *w)
 {
     const uint32_t looks = mc_wait_polls(h->job), awake = looks + mc_wait_yields(h->job);
-    const bool due = w->idle > awake || w->idle % MC_HOOK_YIELDS == 0;
+    const bool due = mc_wait_is_due(w->idle, awake);
     if (h->hook.function && due && mc_hook_run(h)) {
         w->idle = looks;
     } else if (w->idle > awake) {
         w->in_vain = mc_job_sleep(h->job, w->in_vain, mc_wait_sleep_ms(h, w->idle - awake));
-        mc_job_check_peers(h->job);
     } else {
         sched_yield();
     }
+    if (due)
+        mc_job_check_peers(h->job);
     if (mc_callbacks_are_due()) /* after a failure, or of what the hook has begun */
         mc_callbacks_run();
 }

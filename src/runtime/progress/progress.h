@@ -42,9 +42,13 @@ static inline uint32_t mc_wait_yields(const mc_job_t *job)
 
 /* The longest sleep: bounds the delay where a transport does not signal an event. */
 enum { MC_SLEEP_MS = 10 };
-/* A rank with a hook (callback.h) runs it after every so many yields, each of which costs about as
- * much, and before every sleep. */
-enum { MC_HOOK_YIELDS = 16 };
+/* After every so many yields, each of which costs about as much, and at every sleep a rank runs its hook (callback.h) and
+ * looks after peers and time limits: beside other programs each yield may take milliseconds. */
+enum { MC_LOOK_YIELDS = 16 };
+static inline bool mc_wait_is_due(uint32_t idle, uint32_t awake)
+{
+    return idle > awake || idle % MC_LOOK_YIELDS == 0;
+}
 /* Nothing wakes it when the hook has something to do: its first sleep is as short as poll() offers,
  * and each further one is longer by as much. */
 static inline int mc_wait_sleep_ms(const meshcoll_t *h, uint32_t sleeps)

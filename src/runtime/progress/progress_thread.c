@@ -65,14 +65,6 @@ static void sleep_or_nap(mc_job_t *job, bool with_busy, int most_ms, bool *in_va
     *in_vain = !*in_vain && sleep_on(job, with_busy, most_ms);
 }
 
-/* Checks peers after `idle` turns without an event, where the first `awake` of them were polls and
- * yields. */
-static void slept(mc_job_t *job, uint32_t idle, uint32_t awake)
-{
-    if (idle > awake)
-        mc_job_check_peers(job);
-}
-
 /* Returns after `most_ms` at the latest; 0: without limit. */
 static void wait_for_news(mc_threads_t *t, int most_ms)
 {
@@ -116,18 +108,18 @@ void mc_threads_turn(meshcoll_t *h, mc_waiting_t *w)
         step_aside(t, false);
     } else if (mc_threads_others_run(job)) {
         nap(t);
-        slept(job, w->idle, awake);
     } else if (!t->has_thread && w->idle <= awake) {
         step_aside(t, true);
     } else if (!t->has_thread && !t->asleep) {
         sleep_or_nap(job, true, mc_wait_sleep_ms(h, w->idle - awake), &w->in_vain);
-        slept(job, w->idle, awake);
         mc_threads_notify(t); /* a thread that waits on `news` may have to take over */
     } else if (mc_job_others_run(job)) {
         nap(t);
     } else {
         wait_for_news(t, h->hook.function ? mc_wait_sleep_ms(h, w->idle - looks) : 0);
     }
+    if (w->idle > looks && mc_wait_is_due(w->idle, awake))
+        mc_job_check_peers(job);
 }
 
 /* The progress thread ---------------------------------------------------------------------------- */
@@ -151,7 +143,8 @@ static void *progress(void *context)
         const uint32_t looks = mc_wait_polls(job), awake = looks_awake(job);
         idle = mc_job_poll_all(job) > 0 ? 0 : idle + 1;
         in_vain = in_vain && idle > 0;
-        slept(job, idle, awake);
+        if (idle > awake)
+            mc_job_check_peers(job);
         run_callbacks(t);
         if (idle > 0 && !job->requests.running.first)
             sleep_or_nap(job, false, -1, &in_vain);
