@@ -229,9 +229,12 @@ void mc_reach_parent(mc_monitor_t *m)
 {
     const int32_t parent = m->parent;
     const double end = mc_now() + CONNECT_SECONDS;
+    char name[MC_WIRE_NAME];
     int fd, failed;
     if (parent < 0)
         return;
+    mc_endpoint_t at = m->contact[parent].network.at[0];
+    at.port = m->contact[parent].port;
     while ((failed = mc_reach_connect(m, parent, MC_HELLO_CHILD, CONNECT_SECONDS, &fd)) &&
            mc_now() < end && !atomic_load(&m->stop) && !has_ended(m, parent))
         if (failed != EMFILE || !mc_acceptor_spend(&m->acceptor))
@@ -250,11 +253,11 @@ void mc_reach_parent(mc_monitor_t *m)
         mc_relay_tear(m);
     if (failed && !atomic_load(&m->stop))
         mc_log(MC_LOG_WARN,
-               "the monitor of rank %d cannot reach that of rank %d on %.*s (%s): if a "
+               "the monitor of rank %d cannot reach that of rank %d on %.*s (%s: %s): if a "
                "process beyond ends, nobody may be told; MESHCOLL_MONITOR=off does without "
                "monitors",
                m->self.rank, (int)parent, MC_CONTACT_HOST, m->contact[parent].host,
-               strerror(failed));
+               mc_wire_print(&at, name), strerror(failed));
 }
 
 /* Questions ------------------------------------------------------------------------------------ */
