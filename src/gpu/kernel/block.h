@@ -83,8 +83,10 @@ MC_DEVICE_FN int mc_device_is_over(mc_thread_t thread, const mc_device_call_t *c
 {
     int over = 0;
     if (thread.index == 0) {
+        /* both lie in memory of the host: one way there for both */
+        const uint32_t aborted = mc_poll(call->abort_word);
         over = call->report[mc_table(thread)->block].status > MC_DEVICE_DONE;
-        if (!over && mc_poll(call->abort_word) != 0) {
+        if (!over && aborted) {
             mc_device_report(thread, call, cursor, cursor->at, MC_DEVICE_ABORTED);
             over = 1;
         }
