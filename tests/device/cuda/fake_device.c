@@ -62,6 +62,17 @@ unsigned fake_calls(const char *function)
     return n;
 }
 
+/* Whoever calls it must have a context current; what asks of devices, contexts and pointers need none. */
+static bool needs_context(const char *function)
+{
+    static const char *const begin[] = {"cuMem",    "cuIpc",    "cuModule",
+                                        "cuLaunch", "cuStream", "cuEvent"};
+    bool needs = false;
+    for (size_t i = 0; i < sizeof begin / sizeof begin[0]; i++)
+        needs = needs || strncmp(function, begin[i], strlen(begin[i])) == 0;
+    return needs;
+}
+
 mc_cu_result_t fake_fault(const char *function)
 {
     mc_cu_result_t result = FAKE_SUCCESS;
@@ -76,7 +87,8 @@ mc_cu_result_t fake_fault(const char *function)
     if (!is_open && !result)
         result = MC_CU_ERROR_NOT_INITIALIZED;
     pthread_mutex_unlock(&lock);
-    return result;
+    return !result && needs_context(function) && !fake_context() ? MC_CU_ERROR_INVALID_CONTEXT
+                                                                 : result;
 }
 
 mc_cu_result_t cuGetErrorName(mc_cu_result_t result, const char **name)

@@ -452,11 +452,13 @@ static void rank_no_context(meshcoll_t *mesh)
     NEED(meshcoll_barrier(mesh) == MESHCOLL_OK);
     NEED(cuCtxGetCurrent(&now) == 0 && now == NULL);
     NEED(cuCtxSetCurrent(own) == 0 && rig_works(mesh));
+    rig_call_free();
+    NEED(cuCtxSetCurrent(NULL) == 0); /* the mesh is destroyed so, too */
 }
 
 bool test_no_context(void)
 {
-    const rig_t rig = {.mesh = "gpu=2", .blocks = "2"};
+    const rig_t rig = {.mesh = "gpu=2", .blocks = "2", .tidy = true};
     return rig_run(&rig, rank_no_context);
 }
 
