@@ -97,6 +97,12 @@ static int launch_program(const meshcoll_t *h, const mc_gpu_program_t *p, const 
 {
     const mc_waits_launch_t launch = asked(p, at->number);
     mc_waits_launched(h->job, &launch);
+    if (p->route) { /* first: with CUDA_LAUNCH_BLOCKING the kernel ends before its launch returns */
+        const int status =
+            mc_proxy_launch(h->gpu->end, p->lowered, p->route, &p->call, digest_of(p, at));
+        if (status)
+            return status;
+    }
     return h->gpu->signals ? enqueue_steps(h, p, at) : launch_kernel(h, p, at);
 }
 
@@ -131,10 +137,7 @@ static int launch_now(meshcoll_t *h, mc_gpu_program_t *p, const mc_gpu_place_t *
         return status;
     mc_gpu_timed_t *const timed =
         h->hooks->took ? mc_gpu_times_begin(h, at->record, at->stream) : NULL;
-    if (p->route) /* first: with CUDA_LAUNCH_BLOCKING the kernel ends before its launch returns */
-        status = mc_proxy_launch(gpu->end, p->lowered, p->route, &p->call, digest_of(p, at));
-    if (!status)
-        status = launch_program(h, p, at);
+    status = launch_program(h, p, at);
     if (!status) {
         if (timed)
             (void)mc_cuda()->event_record(timed->end, at->stream);
