@@ -66,7 +66,9 @@ int mc_proxy_launch(mc_proxy_end_t *end, mc_device_program_t *program, mc_route_
 /* Has all been moved that was launched on the mesh, and acknowledged by the peers? */
 bool mc_proxy_is_settled(const mc_proxy_end_t *end);
 /* Frees it. `leaves`: not the memory of routes, which kernels may still use; else a context is current.
- * Where the job's proxy is there, it has settled, or nothing was launched. */
+ * Where the job's proxy is there, it has settled, or nothing was launched: the transports, which may call back for what
+ * is in flight when they are closed, have no operation of its routes. A job that failed keeps its meshes until its proxy
+ * is closed (runtime/jobs/close.c). */
 void mc_proxy_end_close(const meshcoll_t *h, mc_proxy_end_t *end, bool leaves);
 
 /* Of a job: ends the thread and closes the transports, when all ranks have settled, or the mesh has
