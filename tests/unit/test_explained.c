@@ -264,6 +264,26 @@ Test(explained, report_tells_what_each_call_takes)
     close_world(rank);
 }
 
+/* Such calls learn nothing, and no other strategy would do. */
+Test(explained, report_says_why_blocks_of_unknown_sizes_go_straight)
+{
+    static const size_t counts[RANKS] = {1, 1, 1, 1};
+    static const char *const parts[] = {"alltoall of 16 B: 1 run", "alltoall:pairwise(box*gpu)",
+                                        "taken as no rank but the block's two ends knows"};
+    const meshcoll_args_t args = {
+        .collective = MESHCOLL_ALLTOALL, .counts = counts, .in_counts = counts};
+    meshcoll_t *rank[RANKS];
+    char *text;
+    open_world(rank, "/dev/null");
+    run_args(rank, &args, 1);
+    cr_assert_eq(meshcoll_explain(rank[0], &text), MESHCOLL_OK, "%s", meshcoll_last_error());
+    expect_parts(text, parts, MC_COUNT(parts));
+    cr_expect_null(strstr(text, "candidates that calls have tried"));
+    cr_expect_null(strstr(text, "the planner would take"));
+    free(text);
+    close_world(rank);
+}
+
 static void take_first(void *context, void *dst, const void *a, const void *b, size_t count,
                        meshcoll_datatype_t datatype)
 {

@@ -197,6 +197,14 @@ static int check_counts(const meshcoll_t *h, meshcoll_args_t *a)
     return a->counts || a->in_counts ? check_blocks(h, a) : check_count(h, a);
 }
 
+uint64_t mc_args_bytes(const meshcoll_t *h, const meshcoll_args_t *a)
+{
+    const bool equal =
+        mc_move_has_blocks(&mc_moves[a->collective]) && !a->counts && !a->counts_at_root;
+    const uint64_t elements = a->in_counts ? (a->count - 1) / 2 : a->count; /* check_blocks */
+    return elements * meshcoll_datatype_size(a->datatype) * (equal ? (uint64_t)h->mesh.size : 1);
+}
+
 int mc_args_own_counts(meshcoll_t *h, const meshcoll_args_t *args, mc_operands_t *operands)
 {
     if (!args->counts_at_root || args->counts)

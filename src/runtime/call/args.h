@@ -18,6 +18,9 @@ typedef struct {
 /* Of arguments as the caller gave them, checked. */
 mc_needs_t mc_args_needs(const meshcoll_t *h, const meshcoll_args_t *a);
 
+/* Of the whole vector, of checked arguments; of an alltoallv the mean of what this rank sends and receives. */
+uint64_t mc_args_bytes(const meshcoll_t *h, const meshcoll_args_t *a);
+
 /* Sets the counts of a call with counts at the root only, on another rank, in its operands: those of
  * this rank's block, and 0 for the others, which no step of this rank touches. They are the
  * handle's, until the next such call. Leaves other calls alone. `args` must be checked. */

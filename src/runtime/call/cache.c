@@ -113,7 +113,7 @@ static mc_choice_key_t key_of_exchange(const meshcoll_t *h, const meshcoll_args_
 {
     const bool forced = h->choice.is_forced[a->collective];
     return (mc_choice_key_t){.collective = a->collective,
-                             .bytes = a->count * meshcoll_datatype_size(a->datatype),
+                             .bytes = mc_args_bytes(h, a),
                              .pacing.wire = -1,
                              .strategy = a->strategy ? a->strategy
                                          : forced    ? NULL
@@ -137,15 +137,13 @@ static mc_choice_key_t key_of(const meshcoll_t *h, const mc_call_t *call)
         return key_of_exchange(h, a);
     if (a->counts_at_root)
         return key_of_star(a);
-    const bool has_blocks = mc_move_has_blocks(&mc_moves[a->collective]) && !a->counts;
     /* the aligned tree over the communicator's ranks keeps their order too */
     const mc_numbering_t *const aligned = mc_args_aligned(h, a);
     const bool in_order = !aligned && !mc_op_commutes(a->op);
     const bool one_line = in_order && h->order.comm_rank;
     return (mc_choice_key_t){.collective = a->collective,
                              .root = one_line ? mc_comm_rank_of(&h->order, a->root) : a->root,
-                             .bytes = a->count * meshcoll_datatype_size(a->datatype) *
-                                      (has_blocks ? (uint64_t)h->mesh.size : 1),
+                             .bytes = mc_args_bytes(h, a),
                              .strategy = a->strategy,
                              .unforced = call->is_barrier,
                              .in_order = in_order,

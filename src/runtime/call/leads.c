@@ -1,6 +1,6 @@
 #include "runtime/call/leads.h"
 
-#include "compose/algorithms/placement.h"
+#include "runtime/call/args.h"
 #include "runtime/call/request.h"
 #include "runtime/progress/busy.h"
 #include "runtime/progress/failure.h"
@@ -16,7 +16,6 @@ enum { UNKNOWN_PART = 4 };
 
 int64_t mc_lead_bytes(const meshcoll_t *h, const meshcoll_args_t *a)
 {
-    const mc_move_t *const move = &mc_moves[a->collective];
     const bool many = a->collective == MESHCOLL_GATHER || a->collective == MESHCOLL_REDUCE;
     const int64_t ranks = h->mesh.size;
     const int64_t least = MC_LEAD_LEAST * (many ? ranks : 1); /* one rank may receive from all */
@@ -24,10 +23,8 @@ int64_t mc_lead_bytes(const meshcoll_t *h, const meshcoll_args_t *a)
         return MC_LEAD_LEAST; /* it runs nothing, but takes a number */
     if (a->in_counts || a->counts_at_root)
         return MC_LEAD_EPOCH / UNKNOWN_PART;
-    const bool blocks = mc_move_has_blocks(move) && !a->counts;
-    const size_t bytes =
-        a->count * meshcoll_datatype_size(a->datatype) * (blocks ? (size_t)ranks : 1);
-    if (bytes > (size_t)MC_LEAD_MOST)
+    const uint64_t bytes = mc_args_bytes(h, a);
+    if (bytes > (uint64_t)MC_LEAD_MOST)
         return MC_LEAD_MOST;
     return (int64_t)bytes > least ? (int64_t)bytes : least;
 }

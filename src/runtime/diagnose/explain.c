@@ -120,6 +120,8 @@ static mc_chooser_t chooser_of(const meshcoll_t *h, const meshcoll_args_t *a)
         return MC_BY_BARRIER;
     if (a->strategy)
         return MC_BY_CALL;
+    if (a->counts_at_root || (a->in_counts && !h->choice.is_forced[a->collective]))
+        return MC_BY_COUNTS;
     if (!h->choice.is_forced[a->collective])
         return MC_BY_PLANNER;
     return h->choice.by_environment[a->collective] ? MC_BY_ENVIRONMENT : MC_BY_MESH;
@@ -131,12 +133,9 @@ static mc_record_t head_of(const meshcoll_t *h, const meshcoll_args_t *a,
 {
     const mc_move_t *const move = &mc_moves[a->collective];
     const mc_numbering_t *const aligned = mc_args_aligned(h, a);
-    /* with blocks of unequal sizes, count covers all blocks */
-    const bool equal = mc_move_has_blocks(move) && !a->counts && !a->counts_at_root;
     return (mc_record_t){.collective = a->collective,
                          .root = a->root,
-                         .bytes = a->count * meshcoll_datatype_size(a->datatype) *
-                                  (equal ? (uint64_t)h->mesh.size : 1),
+                         .bytes = mc_args_bytes(h, a),
                          .strategy = *strategy,
                          .chooser = chooser_of(h, a),
                          .in_order = move->reduces && !aligned && !mc_op_commutes(a->op),

@@ -16,7 +16,8 @@ typedef enum {
     MC_BY_CALL,        /* meshcoll_args_t.strategy */
     MC_BY_MESH,        /* meshcoll_set_strategy */
     MC_BY_ENVIRONMENT, /* MESHCOLL_STRATEGY_… */
-    MC_BY_BARRIER      /* the planner, whatever strategy is forced */
+    MC_BY_BARRIER,     /* the planner, whatever strategy is forced */
+    MC_BY_COUNTS       /* the one that does without those of other ranks */
 } mc_chooser_t;
 
 typedef struct mc_record {

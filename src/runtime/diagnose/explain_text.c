@@ -119,6 +119,7 @@ static void print_chooser(const report_t *r, const mc_record_t *call)
     static const char *const by[] = {
         [MC_BY_PLANNER] = "chosen by the planner, as the cheapest",
         [MC_BY_BARRIER] = "chosen by the planner, as the cheapest sum of one element",
+        [MC_BY_COUNTS] = "taken as no rank but the block's two ends knows how long a block is",
         [MC_BY_CALL] = "forced by meshcoll_args_t.strategy",
         [MC_BY_MESH] = "forced by meshcoll_set_strategy",
         [MC_BY_ENVIRONMENT] = "forced by MESHCOLL_STRATEGY_"};
@@ -140,21 +141,25 @@ static int print_why(const report_t *r, const mc_record_t *call, double seconds)
                                       .in_order = call->in_order,
                                       .aligned = call->aligned};
     mc_ranking_t ranking;
+    if (call->chooser == MC_BY_COUNTS) {
+        print_chooser(r, call);
+        return MESHCOLL_OK;
+    }
     const int status =
         mc_planner_rank(call->collective, &r->h->mesh, &r->h->links, &query, &ranking);
     if (status)
         return status;
-    const bool learned = call->chooser == MC_BY_PLANNER && r->h->calls.adapt &&
-                         !mc_strategy_equal(&ranking.list[0].strategy, &call->strategy);
+    const bool planned = call->chooser == MC_BY_PLANNER || call->chooser == MC_BY_BARRIER;
+    const bool same = mc_strategy_equal(&ranking.list[0].strategy, &call->strategy);
+    const bool one_line = call->in_order && r->h->order.comm_rank; /* see mc_choice_key_t */
+    const bool learned = planned && r->h->calls.adapt && !same && !one_line;
     if (learned)
         fprintf(r->out, "  one of the candidates that calls have tried (see what they learned)\n");
     else
         print_chooser(r, call);
-    if (learned)
-        print_alternative(r, "  the planner would take ", &ranking.list[0], seconds);
-    else if (call->chooser == MC_BY_PLANNER || call->chooser == MC_BY_BARRIER)
+    if (planned && !learned)
         print_next(r, call, seconds, &ranking);
-    else if (mc_strategy_equal(&ranking.list[0].strategy, &call->strategy))
+    else if (same)
         fprintf(r->out, "  the planner would take it too\n");
     else
         print_alternative(r, "  the planner would take ", &ranking.list[0], seconds);
