@@ -121,7 +121,7 @@ mc_cost_t mc_cost_zero(void)
     return cost;
 }
 
-mc_term_t mc_term_add(const mc_term_t *a, const mc_term_t *b)
+static mc_term_t add_terms(const mc_term_t *a, const mc_term_t *b)
 {
     return (mc_term_t){.alpha = mc_ratio_add(a->alpha, b->alpha),
                        .beta = mc_ratio_add(a->beta, b->beta),
@@ -131,20 +131,11 @@ mc_term_t mc_term_add(const mc_term_t *a, const mc_term_t *b)
                        .volume = mc_ratio_add(a->volume, b->volume)};
 }
 
-mc_term_t mc_term_share(const mc_term_t *term, mc_ratio_t share)
-{
-    mc_term_t part = *term;
-    part.beta = mc_ratio_mul(part.beta, share);
-    part.gamma = mc_ratio_mul(part.gamma, share);
-    part.volume = mc_ratio_mul(part.volume, share);
-    return part;
-}
-
 mc_cost_t mc_cost_add(const mc_cost_t *a, const mc_cost_t *b)
 {
     mc_cost_t sum;
     for (int32_t d = 0; d < MC_MAX_DIMS; d++)
-        sum.dim[d] = mc_term_add(&a->dim[d], &b->dim[d]);
+        sum.dim[d] = add_terms(&a->dim[d], &b->dim[d]);
     return sum;
 }
 
@@ -215,11 +206,7 @@ double mc_cost_busy(const mc_cost_t *busy, const mc_links_t *links, double n, in
         own += b.own;
         wire[mc_links_wire(links, d)] += b.link;
     }
-    const double most = mc_pipeline_busiest(wire, links->ndims, busiest);
-    const bool add_up = mc_links_share_cores(links);
-    if (add_up ? most == 0 : own > most)
-        *busiest = -1;
-    return add_up ? most + own : most > own ? most : own;
+    return mc_pipeline_every(wire, links->ndims, own, mc_links_share_cores(links), busiest);
 }
 
 double mc_phase_cost_seconds(const mc_phase_cost_t *cost, const mc_links_t *links,
@@ -229,5 +216,5 @@ double mc_phase_cost_seconds(const mc_phase_cost_t *cost, const mc_links_t *link
     int32_t dim;
     const double busiest = mc_cost_busy(&cost->busy, links, piece, &dim);
     const double fill = mc_cost_seconds(&cost->once, links, piece);
-    return mc_cost_rounded(mc_pipeline_seconds(fill, segments, busiest));
+    return mc_cost_rounded(fill + (segments - 1) * busiest);
 }

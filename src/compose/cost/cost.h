@@ -122,10 +122,9 @@ mc_phase_cost_t mc_cost_fullmesh_allreduce(const mc_line_shape_t *shape);
 /* For each prime factor f of p: f-1 rounds of n/f. */
 mc_phase_cost_t mc_cost_digits_alltoall(const mc_line_shape_t *shape);
 
-/* Includes the messages before and after the rounds on lengths that are no power of two (src/doubling). */
-mc_phase_cost_t mc_cost_doubling_allreduce(const mc_line_shape_t *shape);
-mc_phase_cost_t mc_cost_halving_reduce_scatter(const mc_line_shape_t *shape);
-mc_phase_cost_t mc_cost_doubling_allgather(const mc_line_shape_t *shape);
+/* Of recursive doubling and halving: allreduce, reduce-scatter and allgather. Includes the messages before and after the
+ * rounds on lengths that are no power of two (src/doubling). */
+mc_phase_cost_t mc_cost_doubling(const mc_line_shape_t *shape);
 mc_phase_cost_t mc_cost_bruck_allgather(const mc_line_shape_t *shape);
 mc_phase_cost_t mc_cost_aligned_allreduce(const mc_line_shape_t *shape);
 mc_phase_cost_t mc_cost_aligned_reduce_scatter(const mc_line_shape_t *shape);
@@ -144,11 +143,8 @@ static inline int32_t mc_rounds(int32_t p, int64_t fan)
 
 mc_cost_t mc_cost_zero(void);
 mc_cost_t mc_cost_add(const mc_cost_t *a, const mc_cost_t *b);
-mc_term_t mc_term_add(const mc_term_t *a, const mc_term_t *b);
 /* The cost of two phases, one after the other. */
 mc_phase_cost_t mc_phase_cost_add(const mc_phase_cost_t *a, const mc_phase_cost_t *b);
-/* The same messages with that share of the bytes. */
-mc_term_t mc_term_share(const mc_term_t *term, mc_ratio_t share);
 
 /* The same term without what each message costs. */
 mc_term_t mc_term_bytes(const mc_term_t *term);
@@ -180,15 +176,10 @@ double mc_cost_busy(const mc_cost_t *busy, const mc_links_t *links, double n, in
 double mc_phase_cost_seconds(const mc_phase_cost_t *cost, const mc_links_t *links,
                              uint32_t segments, double n);
 
-/* A pipeline of segments: the first one passes all phases, and each further one takes as long as it occupies the
- * busiest wire. Seconds of `rounds` segments: the fill, then (rounds - 1) times `every`. */
-static inline double mc_pipeline_seconds(double fill, uint32_t rounds, double every)
-{
-    return fill + (rounds - 1) * every;
-}
-
-/* The largest of `n` busy times; 0 if none is above 0. *busiest: its index, the first one of equals; 0 if none. */
-static inline double mc_pipeline_busiest(const double *wire, int32_t n, int32_t *busiest)
+/* Seconds from one segment of a pipeline to the next: the largest of `n` busy times of wires or, if they are busier, the
+ * ranks' `own`, to which the wires' add up on shared cores. *busiest: as of mc_cost_busy; of equal ones the first. */
+static inline double mc_pipeline_every(const double *wire, int32_t n, double own, bool share_cores,
+                                       int32_t *busiest)
 {
     double most = 0;
     *busiest = 0;
@@ -197,7 +188,9 @@ static inline double mc_pipeline_busiest(const double *wire, int32_t n, int32_t 
             most = wire[i];
             *busiest = i;
         }
-    return most;
+    if (share_cores ? most == 0 : own > most)
+        *busiest = -1;
+    return share_cores ? most + own : most > own ? most : own;
 }
 
 #endif

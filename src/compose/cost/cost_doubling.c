@@ -262,36 +262,17 @@ static mc_ratio_t largest_block(const mc_line_shape_t *shape, mc_core_t c, int32
     return mc_ratio(mc_core_index(c, m), shape->line.len);
 }
 
-mc_phase_cost_t mc_cost_doubling_allreduce(const mc_line_shape_t *shape)
+mc_phase_cost_t mc_cost_doubling(const mc_line_shape_t *shape)
 {
     sum_t cost = nothing();
     const mc_core_t c = mc_core(shape->line.len);
-    charge_surplus(&cost, shape, c, mc_ratio(1, 1), true);
+    const mc_ratio_t whole = mc_ratio(1, 1), slice = mc_ratio(1, shape->line.len);
+    const bool gathers = shape->slices && !shape->reduces, scatters = shape->slices && !gathers;
+    charge_surplus(&cost, shape, c, gathers ? slice : whole, shape->reduces);
     for (int32_t m = 1; m < c.size; m *= 2)
-        charge_round(&cost, shape, c, m, mc_ratio(1, 1), true);
-    charge_surplus(&cost, shape, c, mc_ratio(1, 1), false);
-    return mc_phase_with_inner(&cost.once, &cost.inner);
-}
-
-mc_phase_cost_t mc_cost_halving_reduce_scatter(const mc_line_shape_t *shape)
-{
-    sum_t cost = nothing();
-    const mc_core_t c = mc_core(shape->line.len);
-    charge_surplus(&cost, shape, c, mc_ratio(1, 1), true);
-    for (int32_t m = c.size / 2; m > 0; m /= 2)
-        charge_round(&cost, shape, c, m, largest_block(shape, c, m), true);
-    charge_surplus(&cost, shape, c, mc_ratio(1, shape->line.len), false);
-    return mc_phase_with_inner(&cost.once, &cost.inner);
-}
-
-mc_phase_cost_t mc_cost_doubling_allgather(const mc_line_shape_t *shape)
-{
-    sum_t cost = nothing();
-    const mc_core_t c = mc_core(shape->line.len);
-    charge_surplus(&cost, shape, c, mc_ratio(1, shape->line.len), false);
-    for (int32_t m = 1; m < c.size; m *= 2)
-        charge_round(&cost, shape, c, m, largest_block(shape, c, m), false);
-    charge_surplus(&cost, shape, c, mc_ratio(1, 1), false);
+        charge_round(&cost, shape, c, m, shape->slices ? largest_block(shape, c, m) : whole,
+                     shape->reduces);
+    charge_surplus(&cost, shape, c, scatters ? slice : whole, false);
     return mc_phase_with_inner(&cost.once, &cost.inner);
 }
 

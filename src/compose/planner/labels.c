@@ -16,14 +16,6 @@ static double larger(double a, double b)
     return a > b ? a : b;
 }
 
-double mc_load_price(int32_t n_parts, const double *load)
-{
-    double busy = 0;
-    for (int32_t k = 1; k < n_parts; k++)
-        busy = larger(busy, load[k]);
-    return load[0] + busy;
-}
-
 /* The price of a path of two parts with these loads. */
 static double price_of_sum(int32_t n_parts, const double *a, const double *b)
 {
@@ -94,6 +86,7 @@ static void lower(const mc_labels_t *l, double *least, const double *from, const
 static double find_before(mc_labels_t *l)
 {
     const mc_priced_t *const g = l->graph;
+    static const double none[MC_MOST_PARTS];
     double bound = INFINITY;
     for (size_t k = 0; k < (size_t)g->n_nodes * (size_t)l->n_parts; k++)
         l->before[k] = INFINITY;
@@ -103,7 +96,7 @@ static double find_before(mc_labels_t *l)
         if (from[0] == INFINITY)
             continue;
         if (g->first_hop[node] == g->first_hop[node + 1])
-            bound = lesser(bound, mc_load_price(l->n_parts, from));
+            bound = lesser(bound, price_of_sum(l->n_parts, from, none));
         for (uint32_t h = g->first_hop[node]; h < g->first_hop[node + 1]; h++) {
             const mc_priced_group_t group = g->group[g->hop[h].group];
             for (int32_t i = 0; i < l->n_useful[g->hop[h].group]; i++)

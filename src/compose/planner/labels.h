@@ -75,7 +75,5 @@ uint32_t mc_labels_needed(const mc_labels_t *l, int32_t step);
 /* Is load `a` of `n_parts` parts cheaper than `b` by at least `margin` seconds whatever load is added to both? May return
  * false although it is. */
 bool mc_load_cheaper(int32_t n_parts, const double *a, const double *b, double margin);
-/* The price of a path with this load, in seconds. */
-double mc_load_price(int32_t n_parts, const double *load);
 
 #endif

@@ -2,11 +2,6 @@
 
 #include <math.h>
 
-static double larger(double a, double b)
-{
-    return a > b ? a : b;
-}
-
 /* Ranks that data of one rank has reached after `seconds`, if each that has it starts `fan` messages at once
  * and that many again each gap; a message takes alpha. C(i + k, i) fan^i ranks are i messages from the first
  * and have waited for up to k gaps. gap > 0; stops at `enough`. */
@@ -65,7 +60,7 @@ static double latency(const mc_mesh_t *mesh, const mc_links_t *links, int32_t to
                                ? network->alpha
                                : spread(mesh->dim[top].extent, mc_mesh_stride(mesh, top),
                                         network->alpha, network->gap);
-    return wires ? larger(crossed, spread(mesh->size, 1, alpha, gap)) : crossed;
+    return wires ? fmax(crossed, spread(mesh->size, 1, alpha, gap)) : crossed;
 }
 
 /* Multiple of n that must pass the ports of some box. `inside`: ranks of a box. */
@@ -102,7 +97,7 @@ static double ragged_volume(meshcoll_collective_t collective, const mc_boxes_t *
     case MESHCOLL_ALLTOALL:
         for (int32_t b = 0; b < boxes->n; b++) {
             const double inside = boxes->first[b + 1] - boxes->first[b];
-            most = larger(most, inside * (ranks - inside) / ranks);
+            most = fmax(most, inside * (ranks - inside) / ranks);
         }
         return most;
     default:
@@ -145,7 +140,7 @@ static double flow(const mc_mesh_t *mesh, const mc_links_t *links, double bytes)
         const int32_t wire = mc_links_wire(links, d);
         if (mesh->dim[d].extent == 1)
             continue;
-        rate[wire] = larger(rate[wire], 1 / links->dim[d].beta);
+        rate[wire] = fmax(rate[wire], 1 / links->dim[d].beta);
     }
     for (int32_t d = 0; d < mesh->ndims; d++)
         all += rate[d];
@@ -196,8 +191,8 @@ double mc_lower_bound(meshcoll_collective_t collective, const mc_mesh_t *mesh,
     const double passed = n * least_carried(collective, mesh, links, top) * least_beta;
     const double by_rank =
         taken(collective, mesh->size, any_pulled(mesh, links, 0, mesh->ndims - 1));
-    const double moved = larger(passed, flow(mesh, links, n * by_rank));
-    const double bound = larger(latency(mesh, links, top), moved);
+    const double moved = fmax(passed, flow(mesh, links, n * by_rank));
+    const double bound = fmax(latency(mesh, links, top), moved);
     const double summed = mc_moves[collective].reduces ? n * computation(mesh, links) : 0;
-    return larger(bound, summed) + mc_links_call(links);
+    return fmax(bound, summed) + mc_links_call(links);
 }

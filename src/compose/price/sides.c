@@ -67,39 +67,25 @@ static double run_both(const mc_flow_t *a, const mc_flow_t *b, double bytes)
         if (i < b->n)
             run_phase(b, i, bytes, &ready[1], free_at);
     }
-    return ready[0] > ready[1] ? ready[0] : ready[1];
-}
-
-/* The pipeline of two sides with pieces of `bytes`, without the fill (0). *ranks: the ranks' own time. */
-static mc_pipeline_t flows_every(const mc_flow_t *a, const mc_flow_t *b, double bytes,
-                                 double *ranks)
-{
-    mc_pipeline_t pipeline = {.fill = 0};
-    double wire[MC_MAX_DIMS];
-    const double own = mc_linear_at(mc_linear_add(a->own, b->own), bytes);
-    for (int32_t d = 0; d < MC_MAX_DIMS; d++)
-        wire[d] = mc_linear_at(mc_linear_add(a->busy[d], b->busy[d]), bytes);
-    const double most = mc_pipeline_busiest(wire, MC_MAX_DIMS, &pipeline.busiest);
-    if (a->shares_cores ? most == 0 : own > most)
-        pipeline.busiest = -1;
-    pipeline.every = a->shares_cores ? most + own : fmax(most, own);
-    *ranks = own;
-    return pipeline;
+    return fmax(ready[0], ready[1]);
 }
 
 static mc_pipeline_t pipeline_of(const mc_flow_t *a, const mc_flow_t *b, double bytes)
 {
-    double own;
-    mc_pipeline_t pipeline = flows_every(a, b, bytes, &own);
-    pipeline.fill = run_both(a, b, bytes);
-    pipeline.fill = own > pipeline.fill ? own : pipeline.fill;
+    mc_pipeline_t pipeline;
+    double wire[MC_MAX_DIMS];
+    const double own = mc_linear_at(mc_linear_add(a->own, b->own), bytes);
+    for (int32_t d = 0; d < MC_MAX_DIMS; d++)
+        wire[d] = mc_linear_at(mc_linear_add(a->busy[d], b->busy[d]), bytes);
+    pipeline.every = mc_pipeline_every(wire, MC_MAX_DIMS, own, a->shares_cores, &pipeline.busiest);
+    pipeline.fill = fmax(run_both(a, b, bytes), own);
     return pipeline;
 }
 
 double mc_flows_seconds(const mc_flow_t *a, const mc_flow_t *b, uint32_t segments, double n)
 {
     const mc_pipeline_t pipeline = pipeline_of(a, b, n / segments);
-    return mc_cost_rounded(mc_pipeline_seconds(pipeline.fill, segments / 2, pipeline.every));
+    return mc_cost_rounded(pipeline.fill + (segments / 2 - 1) * pipeline.every);
 }
 
 mc_pipeline_t mc_sides_pipeline(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
@@ -108,12 +94,4 @@ mc_pipeline_t mc_sides_pipeline(const mc_strategy_t *strategy, const mc_mesh_t *
     const mc_flow_t a = mc_flow_of(strategy, 0, mesh, links, root);
     const mc_flow_t b = mc_flow_of(strategy, 1, mesh, links, root);
     return pipeline_of(&a, &b, n / strategy->segments);
-}
-
-double mc_sides_seconds(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
-                        const mc_links_t *links, int32_t root, double n)
-{
-    const mc_flow_t a = mc_flow_of(strategy, 0, mesh, links, root);
-    const mc_flow_t b = mc_flow_of(strategy, 1, mesh, links, root);
-    return mc_flows_seconds(&a, &b, strategy->segments, n);
 }

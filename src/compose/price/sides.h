@@ -24,8 +24,6 @@ typedef struct {
 } mc_pipeline_t;
 mc_pipeline_t mc_sides_pipeline(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
                                 const mc_links_t *links, int32_t root, double n);
-double mc_sides_seconds(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
-                        const mc_links_t *links, int32_t root, double n);
 
 /* A side priced on links, as functions of the bytes of a segment. */
 typedef struct {

@@ -25,15 +25,21 @@ void mc_strategy_state(const mc_strategy_t *s, const mc_mesh_t *mesh, int32_t i,
             state[d] = mc_move_ends(s->collective, move_of(&s->phase[p]));
 }
 
+bool mc_strategy_alike(const mc_strategy_t *a, const mc_strategy_t *b, bool algorithms)
+{
+    bool alike = a->n_phases == b->n_phases && a->second == b->second;
+    for (int32_t i = 0; alike && i < a->n_phases; i++) {
+        const mc_phase_t *const p = &a->phase[i], *const q = &b->phase[i];
+        alike = p->dims.first == q->dims.first && p->dims.count == q->dims.count &&
+                (algorithms ? p->algorithm == q->algorithm : move_of(p) == move_of(q));
+    }
+    return alike;
+}
+
 bool mc_strategy_equal(const mc_strategy_t *a, const mc_strategy_t *b)
 {
-    bool equal = a->collective == b->collective && a->segments == b->segments &&
-                 a->n_phases == b->n_phases && a->second == b->second;
-    for (int32_t i = 0; equal && i < a->n_phases; i++)
-        equal = a->phase[i].algorithm == b->phase[i].algorithm &&
-                a->phase[i].dims.first == b->phase[i].dims.first &&
-                a->phase[i].dims.count == b->phase[i].dims.count;
-    return equal;
+    return a->collective == b->collective && a->segments == b->segments &&
+           mc_strategy_alike(a, b, true);
 }
 
 static void print_phase(const mc_phase_t *phase, const mc_mesh_t *mesh, mc_text_t *text)

@@ -71,6 +71,8 @@ bool mc_strategy_is_flat(const mc_strategy_t *strategy, const mc_mesh_t *mesh);
 bool mc_strategy_gathers(const mc_strategy_t *strategy);
 /* The same phases on mc_mesh_flat. */
 mc_strategy_t mc_strategy_flat(const mc_strategy_t *strategy);
+/* Have they the same path of placements along the same dimensions; and, if so asked, by the same algorithms? */
+bool mc_strategy_alike(const mc_strategy_t *a, const mc_strategy_t *b, bool algorithms);
 bool mc_strategy_equal(const mc_strategy_t *a, const mc_strategy_t *b);
 
 /* Named strategies: "option1", "flat-mst", "flat-ring", … Each is a pattern whose dimensions are those of

@@ -22,25 +22,12 @@ typedef struct {
     double limit; /* seconds */
 } search_t;
 
-/* Have they the same path of placements along the same dimensions; and, if so asked, the same algorithms? */
-static bool same(const mc_strategy_t *s, const mc_strategy_t *t, bool algorithms)
-{
-    bool same = s->n_phases == t->n_phases && s->second == t->second;
-    for (int32_t i = 0; i < s->n_phases && same; i++) {
-        const mc_phase_t *const p = &s->phase[i], *const q = &t->phase[i];
-        same = p->dims.first == q->dims.first && p->dims.count == q->dims.count &&
-               mc_algorithms[p->algorithm].collective == mc_algorithms[q->algorithm].collective &&
-               (!algorithms || p->algorithm == q->algorithm);
-    }
-    return same;
-}
-
 /* Is it as none of those that are in the list, nor as the first? */
 static bool is_new(const search_t *s, const mc_strategy_t *strategy, bool algorithms)
 {
-    bool found = same(&s->first->strategy, strategy, algorithms);
+    bool found = mc_strategy_alike(&s->first->strategy, strategy, algorithms);
     for (int32_t i = 0; i < s->n && !found; i++)
-        found = same(&s->list[i].strategy, strategy, algorithms);
+        found = mc_strategy_alike(&s->list[i].strategy, strategy, algorithms);
     return !found;
 }
 

@@ -3,17 +3,6 @@
 
 #include <string.h>
 
-static bool same_shape(const mc_strategy_t *a, const mc_strategy_t *b)
-{
-    bool same = a->n_phases == b->n_phases && a->second == b->second;
-    for (int32_t i = 0; i < a->n_phases && same; i++) {
-        const mc_phase_t *const x = &a->phase[i], *const y = &b->phase[i];
-        same = mc_algorithms[x->algorithm].collective == mc_algorithms[y->algorithm].collective &&
-               x->dims.first == y->dims.first && x->dims.count == y->dims.count;
-    }
-    return same;
-}
-
 static bool prints_the_same(double a, double b)
 {
     return strcmp(mc_print_seconds(a).text, mc_print_seconds(b).text) == 0;
@@ -23,7 +12,7 @@ static bool is_seen(const mc_ranked_t *ranked, uint32_t i, const uint32_t *at, u
 {
     bool seen = false;
     for (uint32_t k = 0; k < n && !seen; k++)
-        seen = same_shape(&ranked[i].strategy, &ranked[at[k]].strategy);
+        seen = mc_strategy_alike(&ranked[i].strategy, &ranked[at[k]].strategy, false);
     return seen;
 }
 

@@ -26,13 +26,6 @@ static int best_at(const sweep_t *sweep, uint64_t bytes, mc_ranked_t *best)
     return mc_planner_best(r->collective, &r->mesh, &r->links, &query, best);
 }
 
-static bool same_phases(const mc_strategy_t *a, const mc_strategy_t *b)
-{
-    mc_strategy_t one = *a, other = *b;
-    one.segments = other.segments = 2; /* goes with one side and with two */
-    return mc_strategy_equal(&one, &other);
-}
-
 static int add_stretch(sweep_t *sweep, uint64_t bytes, const mc_ranked_t *best)
 {
     stretch_t *const stretch =
@@ -55,7 +48,7 @@ static int note(sweep_t *sweep, uint64_t bytes, const mc_ranked_t *best)
 {
     stretch_t *const last = sweep->n ? &sweep->stretch[sweep->n - 1] : NULL;
     const uint32_t segments = best->strategy.segments;
-    if (!last || !same_phases(&last->first.strategy, &best->strategy))
+    if (!last || !mc_strategy_alike(&last->first.strategy, &best->strategy, true))
         return add_stretch(sweep, bytes, best);
     last->to = bytes;
     last->last_seconds = best->seconds;
@@ -70,7 +63,7 @@ static int narrow(sweep_t *sweep, uint64_t from, const mc_ranked_t *at_from, uin
 {
     const uint64_t middle = from + (to - from) / 2;
     mc_ranked_t best;
-    if (middle == from || same_phases(&at_from->strategy, &at_to->strategy))
+    if (middle == from || mc_strategy_alike(&at_from->strategy, &at_to->strategy, true))
         return note(sweep, to, at_to);
     int status = best_at(sweep, middle, &best);
     if (!status)
