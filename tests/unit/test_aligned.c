@@ -32,7 +32,7 @@ static bool is_aligned(const mc_mesh_t *mesh, const mc_strategy_t *s, int32_t ro
         .random_orders = 1, .seed = 3, .aligned = true, .number = number};
     plans_make(&p, mesh, s, root);
     const mc_world_t world = world_of(&p);
-    const int status = mc_verify(&world, &options);
+    const int status = mc_verify(&world, &options, NULL);
     cr_assert(!status || strstr(meshcoll_last_error(), "aligned tree"), "%s: %s", text_of(mesh, s),
               meshcoll_last_error());
     plans_free(&p);

@@ -62,8 +62,8 @@ Test(edst, trees_share_no_link_and_are_proved)
                 plans_t plans;
                 plans_make(&plans, &mesh, &s, root);
                 const mc_world_t world = world_of(&plans);
-                cr_expect_eq(mc_verify(&world, NULL), MESHCOLL_OK, "%s root %d: %s", text[m], root,
-                             meshcoll_last_error());
+                cr_expect_eq(mc_verify(&world, NULL, NULL), MESHCOLL_OK, "%s root %d: %s", text[m],
+                             root, meshcoll_last_error());
                 if (mesh.dim[0].extent > 2 && mesh.dim[1].extent > 2)
                     expect_disjoint(&mesh, &plans, text[m]);
                 plans_free(&plans);
@@ -86,7 +86,7 @@ Test(edst, other_lines_are_proved)
             const case_t c = {text[i][0], MESHCOLL_BCAST, root, text[i][1]};
             plans_of(&plans, &c);
             const mc_world_t world = world_of(&plans);
-            cr_expect_eq(mc_verify(&world, NULL), MESHCOLL_OK, "%s: %s", text[i][1],
+            cr_expect_eq(mc_verify(&world, NULL, NULL), MESHCOLL_OK, "%s: %s", text[i][1],
                          meshcoll_last_error());
             plans_free(&plans);
         }

@@ -1,5 +1,5 @@
 /* What calls learn: by ranks that are simulated, with times that are made up. */
-#include "runtime/adapt/learner.h"
+#include "support/learners.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>

@@ -5,6 +5,7 @@
 #include "runtime/progress/failure.h"
 #include "runtime/progress/progress.h"
 #include "support/inproc.h"
+#include "support/learners.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>

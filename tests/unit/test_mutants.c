@@ -11,7 +11,7 @@
 static void expect_well(const plans_t *p, const char *what)
 {
     const mc_world_t world = world_of(p);
-    cr_expect_eq(mc_verify(&world, NULL), MESHCOLL_OK, "%s: %s", what, meshcoll_last_error());
+    cr_expect_eq(mc_verify(&world, NULL, NULL), MESHCOLL_OK, "%s: %s", what, meshcoll_last_error());
 }
 
 static const case_t cases[] = {
@@ -70,7 +70,7 @@ static void expect_caught(mutation_t *m, const char *how)
         return; /* refused before it is a plan */
     m->p->plan[m->rank] = mutant;
     const mc_world_t world = world_of(m->p);
-    const int status = mc_verify(&world, NULL);
+    const int status = mc_verify(&world, NULL, NULL);
     cr_expect_eq(status, MESHCOLL_ERR_PLAN, "%s: rank %d, step %u: %s was not caught", m->strategy,
                  m->rank, m->at, how);
     m->p->plan[m->rank] = whole;
@@ -272,8 +272,8 @@ Test(mutants, catches_a_message_sent_and_received_twice)
                 p.plan[r] = with_twice(from, i);
                 p.plan[s.peer] = with_twice(to, receive_of(to, r, s.seq));
                 const mc_world_t world = world_of(&p);
-                cr_expect_eq(mc_verify(&world, NULL), MESHCOLL_ERR_PLAN, "%s: rank %d step %u",
-                             cases[c].strategy, r, i);
+                cr_expect_eq(mc_verify(&world, NULL, NULL), MESHCOLL_ERR_PLAN,
+                             "%s: rank %d step %u", cases[c].strategy, r, i);
                 mc_plan_free(p.plan[s.peer]);
                 mc_plan_free(p.plan[r]);
                 p.plan[r] = from;
@@ -316,7 +316,7 @@ static uint32_t remove_each_edge(plans_t *p, int32_t rank, const char *strategy)
             const bool implied = path_leads(&l.plan, i, whole->succ[e]);
             p->plan[rank] = &l.plan;
             const mc_world_t world = world_of(p);
-            cr_expect_eq(mc_verify(&world, NULL), implied ? MESHCOLL_OK : MESHCOLL_ERR_PLAN,
+            cr_expect_eq(mc_verify(&world, NULL, NULL), implied ? MESHCOLL_OK : MESHCOLL_ERR_PLAN,
                          "%s: rank %d: %u before %u", strategy, rank, i, whole->succ[e]);
             needed += implied ? 0 : 1;
             loose_free(&l);
@@ -353,7 +353,7 @@ static bool swap(plans_t *p, int32_t rank, uint32_t a, uint32_t b, const char *s
     if (!mc_seal_steps(whole, step, whole->n_steps, &mutant)) {
         p->plan[rank] = mutant;
         const mc_world_t world = world_of(p);
-        const bool wrong = mc_verify(&world, NULL) != MESHCOLL_OK;
+        const bool wrong = mc_verify(&world, NULL, NULL) != MESHCOLL_OK;
         const bool stuck = !program_completes(&world, MC_PROGRAM_WINDOW);
         named = wrong && strstr(meshcoll_last_error(), "no progress in program order");
         cr_expect(stuck ? wrong : !named, "%s: rank %d, steps %u and %u: %s", strategy, rank, a, b,

@@ -54,7 +54,7 @@ static int make_plans(const void *what)
         status = mc_strategy_plan(&strategy, &mesh, n, 1, (mc_plan_t **)&plan[n]);
     const mc_world_t world = {n, plan};
     if (!status)
-        status = mc_verify(&world, NULL);
+        status = mc_verify(&world, NULL, NULL);
     for (int32_t r = 0; r < n; r++)
         mc_plan_free((mc_plan_t *)plan[r]);
     return status;

@@ -24,7 +24,7 @@ static bool in_order(const mc_mesh_t *mesh, const mc_strategy_t *s, int32_t root
     const mc_verify_options_t options = {.random_orders = 1, .seed = 5, .in_order = true};
     plans_make(&p, mesh, s, root);
     const mc_world_t world = world_of(&p);
-    const int status = mc_verify(&world, &options);
+    const int status = mc_verify(&world, &options, NULL);
     cr_assert(!status || strstr(meshcoll_last_error(), "in the order of ranks"), "%s",
               meshcoll_last_error());
     plans_free(&p);

@@ -62,7 +62,7 @@ Test(program, completes_with_the_window_of_devices)
         uint32_t window = 0;
         cr_expect_gt(least, 0, "%s: %s", right[i].strategy, meshcoll_last_error());
         cr_expect_eq(least, program_least(&world, MANY), "%s", right[i].strategy);
-        cr_expect_eq(mc_verify_window(&world, NULL, &window), MESHCOLL_OK);
+        cr_expect_eq(mc_verify(&world, NULL, &window), MESHCOLL_OK);
         cr_expect_eq(window, least);
         plans_free(&p);
     }
@@ -207,7 +207,7 @@ Test(program, catches_an_order_that_only_dependencies_mend)
     expect_stuck(&p, MC_PROGRAM_WINDOW, sentence);
     expect_stuck(&p, MANY, sentence);
     /* the verifier finds nothing else */
-    cr_expect_eq(mc_verify(&world, NULL), MESHCOLL_ERR_PLAN);
+    cr_expect_eq(mc_verify(&world, NULL, NULL), MESHCOLL_ERR_PLAN);
     cr_expect_str_eq(meshcoll_last_error(), sentence);
     cr_expect_not(program_completes(&world, MANY));
     plans_free(&p);

@@ -133,7 +133,7 @@ static void expect_proved(const mc_mesh_t *mesh, const mc_strategy_t *strategy, 
     mc_strategy_print(strategy, mesh, &printed);
     plans_make(&plans, mesh, strategy, root);
     const mc_world_t world = world_of(&plans);
-    cr_expect_eq(mc_verify(&world, NULL), MESHCOLL_OK, "%s root %d: %s", text, root,
+    cr_expect_eq(mc_verify(&world, NULL, NULL), MESHCOLL_OK, "%s root %d: %s", text, root,
                  meshcoll_last_error());
     cr_expect_eq(mc_world_times(&world, &times), MESHCOLL_OK, "%s: %s", text,
                  meshcoll_last_error());

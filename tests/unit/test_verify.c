@@ -12,13 +12,13 @@ enum { TEXT = 2048 };
 static void expect_well(const plans_t *p, const char *what)
 {
     const mc_world_t world = world_of(p);
-    cr_expect_eq(mc_verify(&world, NULL), MESHCOLL_OK, "%s: %s", what, meshcoll_last_error());
+    cr_expect_eq(mc_verify(&world, NULL, NULL), MESHCOLL_OK, "%s: %s", what, meshcoll_last_error());
 }
 
 static void expect_fault(const plans_t *p, const char *sentence)
 {
     const mc_world_t world = world_of(p);
-    cr_expect_eq(mc_verify(&world, NULL), MESHCOLL_ERR_PLAN);
+    cr_expect_eq(mc_verify(&world, NULL, NULL), MESHCOLL_ERR_PLAN);
     cr_expect(strstr(meshcoll_last_error(), sentence), "expected \"%s\" in \"%s\"", sentence,
               meshcoll_last_error());
 }
@@ -90,7 +90,7 @@ static void verify_roots(sweep_t *sweep, mc_strategy_t s)
         const mc_world_t world = world_of(&p);
         const mc_verify_options_t options = {
             .random_orders = 1, .in_order = mc_strategy_check_order(&s, &led) == MESHCOLL_OK};
-        cr_expect_eq(mc_verify(&world, &options), MESHCOLL_OK, "%s: %s", name,
+        cr_expect_eq(mc_verify(&world, &options, NULL), MESHCOLL_OK, "%s: %s", name,
                      meshcoll_last_error());
         plans_free(&p);
         sweep->worlds++;

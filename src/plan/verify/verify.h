@@ -25,10 +25,8 @@ typedef struct {
 } mc_verify_options_t;
 
 /* Returns ERR_PLAN with the first fault as a sentence: rank, step and what was expected. NULL
- * options: one random order, seed 1. */
-int mc_verify(const mc_world_t *world, const mc_verify_options_t *options);
-/* As mc_verify(); `window` receives the fewest messages in flight from one rank to another with
- * which this world completes in program order, at least 1 and at most MC_PROGRAM_WINDOW. */
-int mc_verify_window(const mc_world_t *world, const mc_verify_options_t *options, uint32_t *window);
+ * options: one random order, seed 1. `window` receives the fewest messages in flight from one rank to another with
+ * which this world completes in program order, at least 1 and at most MC_PROGRAM_WINDOW; NULL: nobody asks. */
+int mc_verify(const mc_world_t *world, const mc_verify_options_t *options, uint32_t *window);
 
 #endif

@@ -93,8 +93,6 @@ void mc_learner_note(mc_learner_t *l, int32_t candidate, int64_t ns);
 void mc_learner_tell(const mc_learner_t *l, int64_t words[MC_LEARN_WORDS]);
 void mc_learner_agree(mc_learner_t *l, const int64_t words[MC_LEARN_WORDS]);
 
-/* ERR_INVALID_ARG with what is wrong. */
-int mc_learner_check(const mc_learner_t *l);
 /* A line for each candidate: what is predicted, what was measured, and what is used. */
 void mc_learner_print(const mc_learner_t *l, const mc_mesh_t *mesh, mc_text_t *text);
 

@@ -234,17 +234,11 @@ int mc_tuned_parse(const char *path, const char *text, size_t bytes, const mc_cl
 
 int mc_tuned_read(const char *path, const mc_cluster_t *cluster, char **links)
 {
-    char *text;
-    size_t bytes;
-    int status = mc_file_read(path, &text, &bytes);
-    if (status)
-        return status;
-    if (!text) {
-        *links = NULL;
-        return MESHCOLL_OK;
-    }
-    status = mc_tuned_parse(path, text, bytes, cluster, links);
-    free(text);
+    json_t *root;
+    int status = load(path, &root);
+    if (!status)
+        status = find_links(path, root, cluster, links);
+    json_decref(root);
     return status;
 }
 

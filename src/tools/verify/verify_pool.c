@@ -40,7 +40,7 @@ static int verify_world(const mc_verify_job_t *job, const mc_mesh_t *mesh,
     mc_verify_options_t options = job->options;
     const mc_mesh_t led = mc_mesh_led_by(mesh, mc_moves[strategy->collective].rooted ? root : 0);
     options.in_order = mc_strategy_check_order(strategy, &led) == MESHCOLL_OK;
-    status = mc_verify_window(&world, &options, in_flight);
+    status = mc_verify(&world, &options, in_flight);
     mc_plans_free(&plans);
     return status;
 }
