@@ -58,6 +58,8 @@ created MESHCOLL_MESH=box=2
 # So have other devices of UCX, and cores that ranks share.
 created UCX_NET_DEVICES=lo
 [ "$(kept | wc -l)" -eq 3 ] || fail "expected three files, found: $(kept)"
+created MESHCOLL_NET_DEVICES=lo
+[ "$(kept | wc -l)" -eq 4 ] || fail "expected four files, found: $(kept)"
 if command -v taskset >/dev/null; then
     taskset -c "$(taskset -cp $$ | sed 's/.*: \([0-9]*\).*/\1/')" env MESHCOLL_EXPLAIN=/dev/null "$MESHCOLL" run -n 2 "$program" >"$scratch/out" 2>&1 ||
         fail "on one core: $(cat "$scratch/out")"

@@ -95,12 +95,12 @@ static uint64_t hash_of(const char *text)
 }
 
 /* What links depend on: machines, their processors and number, whether ranks share cores, transports, interfaces and
- * their networks, extents, the order of ranks if one is given, and which devices UCX may use. Not hostnames and what
+ * their networks, extents, the order of ranks if one is given, and which devices may be used. Not hostnames and what
  * else names one machine: a cluster gives a job other ones each time. */
 static char *key_of(const mc_cluster_t *cluster, const char *order, const char *devices,
                     bool share_cores)
 {
-    const char *const allowed = getenv("UCX_NET_DEVICES");
+    static const char *const devices_of[] = {"MESHCOLL_NET_DEVICES", "UCX_NET_DEVICES"};
     enum { ROOM = MC_CLUSTER_TEXT + MC_MAX_DIMS * MC_TLS_TEXT + MC_KEPT_BYTES / 16 };
     char *const key = malloc(ROOM);
     if (!key)
@@ -111,8 +111,9 @@ static char *key_of(const mc_cluster_t *cluster, const char *order, const char *
         mc_text_add(&text, ";order %016" PRIx64, hash_of(order));
     if (share_cores)
         mc_text_add(&text, ";shared cores");
-    if (allowed)
-        mc_text_add(&text, ";UCX_NET_DEVICES %s", allowed);
+    for (size_t i = 0; i < MC_COUNT(devices_of); i++)
+        if (getenv(devices_of[i]))
+            mc_text_add(&text, ";%s %s", devices_of[i], getenv(devices_of[i]));
     if (cluster->machines > 1) {
         add_interfaces(devices, &text);
         add_rdma(&text);
@@ -145,8 +146,8 @@ static bool is_right(const char *links, const mc_mesh_t *mesh)
     return plain;
 }
 
-/* Kept in place of links: a mark for each job that the default time did not suffice for. After so many, jobs do without
- * calibration, unless they are told for how long. */
+/* Kept in place of links: a mark for each job whose time did not suffice. After so many, jobs do without calibration,
+ * unless they are told for how long. */
 static const char tried[] = "???";
 enum { MOST_TRIED = sizeof tried - 1 };
 
