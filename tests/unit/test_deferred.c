@@ -47,9 +47,10 @@ static void take_last_turns(int r)
     lesson->left = 1;
 }
 
-Test(deferred, calls_are_served_one_after_the_other)
+static meshcoll_request_t *request[RANKS][3 * BURST];
+
+static void defer_some(void)
 {
-    static meshcoll_request_t *request[RANKS][3 * BURST];
     cr_assert_eq(mc_inproc_create("gpu=2", NULL, rank), MESHCOLL_OK, "%s", meshcoll_last_error());
     for (int i = 0; i < COUNT; i++)
         in[0][i] = in[1][i] = i;
@@ -69,6 +70,11 @@ Test(deferred, calls_are_served_one_after_the_other)
         begin(r, COUNT, BURST, request[r] + BURST);
         cr_assert_eq(!rank[r]->calls.adapt->deferred.first, r > 0);
     }
+}
+
+Test(deferred, calls_are_served_one_after_the_other)
+{
+    defer_some();
     /* as if a persistent request was timed meanwhile */
     mc_adapt_t *const t = rank[0]->calls.adapt;
     meshcoll_request_t timed = {0};
@@ -84,4 +90,34 @@ Test(deferred, calls_are_served_one_after_the_other)
     }
     for (int r = 0; r < RANKS; r++)
         meshcoll_destroy(rank[r]);
+}
+
+/* What is forced meanwhile drops their requests from the cache, and is not theirs. */
+Test(deferred, calls_keep_their_strategy)
+{
+    defer_some();
+    const int last = 2 * BURST - 1;
+    const uint32_t n = rank[0]->cache.n;
+    const char *const text = meshcoll_request_strategy(request[0][last]);
+    for (int r = 0; r < RANKS; r++)
+        cr_assert_eq(
+            meshcoll_set_strategy(rank[r], MESHCOLL_ALLREDUCE, "reduce:mst(gpu) bcast:mst(gpu)"),
+            MESHCOLL_OK, "%s", meshcoll_last_error());
+    cr_expect_lt(rank[0]->cache.n, n);
+    cr_expect_str_neq(text, "reduce:mst(gpu) bcast:mst(gpu)");
+    end(2 * BURST, request);
+    for (int r = 0; r < RANKS; r++) {
+        cr_expect_eq(out[r][BURST - 1][COUNT - 1], 2 * (COUNT - 1));
+        meshcoll_destroy(rank[r]);
+    }
+}
+
+Test(deferred, calls_outlive_their_mesh)
+{
+    defer_some();
+    for (int r = 0; r < RANKS; r++)
+        meshcoll_destroy(rank[r]);
+    for (int r = 0; r < RANKS; r++)
+        for (int i = 0; i < 2 * BURST; i++)
+            meshcoll_free(request[r][i]);
 }

@@ -352,10 +352,10 @@ mc_cached_t *mc_adapt_bound(meshcoll_t *h, mc_cached_t *c, bool blocks)
 /* Deferred calls -------------------------------------------------------------------------------------- */
 
 typedef struct {
-    mc_run_t run;        /* first */
+    mc_cached_t *served; /* its request, whose task this is */
     mc_kept_call_t kept; /* planned as when it was made: what is forced may change until it runs */
     uint32_t needed;     /* of the lead: what must be reached before it runs */
-    char *known_text;    /* of its strategy, as the caller may have it */
+    char *known_text;    /* of another strategy, as the caller may have it */
     mc_list_node_t node;
 } deferred_t;
 
@@ -364,71 +364,65 @@ static deferred_t *deferred_of(const mc_list_node_t *n)
     return n ? (deferred_t *)((char *)n - offsetof(deferred_t, node)) : NULL;
 }
 
-int mc_adapt_keep(const meshcoll_t *h, const mc_call_t *call, mc_kept_call_t *kept)
-{
-    meshcoll_args_t *const a = &kept->call.args;
-    const int32_t n = h->mesh.size;
-    mc_user_op_t user;
-    kept->call = *call;
-    kept->call.given = NULL;
-    if (a->counts || a->displs) {
-        kept->tables = calloc(2 * (size_t)n, sizeof *kept->tables);
-        if (!kept->tables)
-            return mc_fail_memory("a call's tables");
-        mc_args_own_tables(a, (size_t)n, kept->tables);
-    }
-    if (!mc_user_op_find(a->op, &user))
-        return MESHCOLL_OK;
-    const int status = mc_user_op_add("a call", &user, &a->op);
-    kept->has_op = !status;
-    return status;
-}
-
-void mc_adapt_unkeep(mc_kept_call_t *kept)
-{
-    free(kept->tables);
-    if (kept->has_op)
-        (void)meshcoll_op_free(kept->call.args.op);
-}
-
 static void release_deferred(meshcoll_request_t *r)
 {
-    deferred_t *const d = (deferred_t *)r;
+    deferred_t *const d = mc_run_of(r)->task;
+    mc_run_of(r)->task = NULL;
     mc_list_remove(&d->node);
     free(d->known_text);
-    mc_adapt_unkeep(&d->kept);
-    mc_run_destroy(r);
+    mc_call_unkeep(&d->kept);
+    free(d);
+    mc_cache_release(r);
 }
 
 static const mc_request_kind_t deferred_kind = {
-    .bytes = sizeof(deferred_t), MC_RUN, .release = release_deferred};
+    .bytes = sizeof(mc_cached_t), MC_RUN, .release = release_deferred};
+
+/* For the choice that it most likely has in the end, so that its plan is there. */
+static int take_request(meshcoll_t *h, const mc_call_t *call, const mc_lesson_t *lesson,
+                        deferred_t **deferred)
+{
+    const int32_t candidate = lesson ? lesson->learner.best : 0;
+    mc_call_t likely = *call;
+    deferred_t *const d = calloc(1, sizeof *d);
+    if (!d)
+        return mc_fail_memory("a call that waits for an agreement");
+    if (lesson)
+        likely.best = lesson->learner.candidate[candidate];
+    likely.key.learned = lesson;
+    const int status = mc_cache_serve(h, &likely, false, &d->served);
+    if (status) {
+        free(d);
+        return status;
+    }
+    mc_run_t *const r = &d->served->run;
+    r->task = d;
+    r->head.kind = &deferred_kind;
+    mc_run_sign(r, mc_digest_of(h, &call->args, call->is_barrier), candidate);
+    *deferred = d;
+    return MESHCOLL_OK;
+}
 
 int mc_adapt_defer(meshcoll_t *h, const mc_call_t *call, mc_run_t **run)
 {
     const mc_lesson_t *const lesson = mc_lessons_find(&h->calls.adapt->lessons, &call->key);
     mc_call_t planned = *call;
-    mc_run_t *r;
+    deferred_t *d = NULL;
     int status = MESHCOLL_OK;
     if (lesson && !mc_known_find(&h->calls.adapt->known, &call->key))
         planned.best = lesson->learner.candidate[0];
     else
         status = mc_cache_look(h, &planned);
-    mc_call_t shown = planned;
-    if (lesson)
-        shown.best = lesson->learner.candidate[lesson->learner.best];
     if (!status)
-        status = mc_run_make(h, &deferred_kind, &shown, &r);
+        status = take_request(h, &planned, lesson, &d);
     if (status)
         return status;
-    deferred_t *const d = (deferred_t *)r;
-    status = mc_adapt_keep(h, &planned, &d->kept);
+    mc_run_t *const r = &d->served->run;
+    status = mc_call_keep(h, &planned, &d->kept);
     if (status) {
         release_deferred(&r->head);
         return status;
     }
-    r->workspace = &r->own;
-    r->head.taken = true;
-    mc_run_sign(r, mc_digest_of(h, &call->args, call->is_barrier), 0);
     mc_executor_hold(&r->executor);
     if (!h->calls.adapt->deferred.first) /* those behind the first bind none */
         mc_cache_unbind(h, NULL);
@@ -439,26 +433,23 @@ int mc_adapt_defer(meshcoll_t *h, const mc_call_t *call, mc_run_t **run)
     return MESHCOLL_OK;
 }
 
-/* Plans it as it was chosen, and lets it go. */
+/* Lets it go as it was chosen. */
 static int let_go(meshcoll_t *h, deferred_t *d)
 {
-    mc_run_t *const r = &d->run;
+    mc_run_t *const r = &d->served->run;
     const mc_call_t *const call = &d->kept.call;
     const uint32_t digest = r->executor.digest;
-    d->known_text = r->text;
-    r->text = NULL;
-    int status = mc_run_choose(r, &call->best);
-    if (!status)
-        status = mc_run_plan(r, call);
+    int status = mc_cache_plan(h, d->served, call, &d->known_text);
     if (status)
         return status;
     mc_run_sign(r, digest, call->candidate);
+    mc_executor_hold(&r->executor);
     mc_executor_await(&r->executor, &h->leads.calls.synced, d->needed, &h->leads.calls.waiting);
     status = mc_executor_start(&r->executor, r->head.number);
     if (status >= 0)
         status = mc_run_bind(r, &call->args, NULL);
     if (!status)
-        mc_executor_wake(&r->executor);
+        mc_executor_let_go(&r->executor);
     return status;
 }
 

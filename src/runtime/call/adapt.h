@@ -8,8 +8,8 @@
  *
  * Ranks agree by an allreduce of maxima that nobody waits for: it begins at the same call on all ranks, and its result is
  * used from a later call on, the same on all ranks too. Should it not be complete by then, a blocking call waits for
- * it. A nonblocking one must not, as other ranks may wait for what its caller does next: it is deferred, and makes its
- * plan when the agreement is complete. Calls that learn after it follow it, and find none bound, so that learners see
+ * it. A nonblocking one must not, as other ranks may wait for what its caller does next: it is deferred, with
+ * the plan that it will most likely have, until the agreement is complete. Calls that learn after it follow it, and find none bound, so that learners see
  * all calls in their order.
  *
  * An agreement runs when the one before it is complete, so that all share one operation number.
@@ -22,15 +22,9 @@
 #define MC_CALL_ADAPT_H
 
 #include "runtime/adapt/known.h"
+#include "runtime/call/args.h"
 #include "runtime/call/cache.h"
 #include "runtime/call/call.h"
-
-/* A call that is planned when its caller may have taken back its tables and its operation. */
-typedef struct {
-    mc_call_t call;
-    size_t *tables; /* its counts and displs; NULL: it has none */
-    bool has_op;    /* the user's operation is its own */
-} mc_kept_call_t;
 
 /* What a persistent request learns. */
 typedef struct mc_study {
@@ -99,12 +93,10 @@ void mc_adapt_time_as(mc_run_t *r, const mc_request_kind_t *kind, bool blocks);
 int mc_timed_begin(meshcoll_request_t *r);
 int mc_timed_end(meshcoll_request_t *r);
 void mc_timed_await(meshcoll_request_t *r);
-/* Fills in `kept`, which is zero. */
-int mc_adapt_keep(const meshcoll_t *h, const mc_call_t *call, mc_kept_call_t *kept);
-void mc_adapt_unkeep(mc_kept_call_t *kept);
 /* Its request is freed. */
 void mc_adapt_leave(meshcoll_t *h, mc_study_t *study);
-/* Makes a request that plans, and starts, when it is known how. It is held as one whose calls are compared. */
+/* Takes a request that starts, planned anew if need be, when it is known how. It is held as one whose calls are
+ * compared. */
 int mc_adapt_defer(meshcoll_t *h, const mc_call_t *call, mc_run_t **run);
 /* One that is bound to c has counted to 0. Returns c, timed, if it stays so; NULL: it chooses anew. */
 mc_cached_t *mc_adapt_bound(meshcoll_t *h, mc_cached_t *c, bool blocks);

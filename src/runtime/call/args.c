@@ -380,3 +380,32 @@ int mc_call_memory_need(const meshcoll_t *h, mc_call_t *call)
     call->buffer = b.has_in ? b.in : b.out;
     return status;
 }
+
+/* Keeping ----------------------------------------------------------------------------------------- */
+
+int mc_call_keep(const meshcoll_t *h, const mc_call_t *call, mc_kept_call_t *kept)
+{
+    meshcoll_args_t *const a = &kept->call.args;
+    const int32_t n = h->mesh.size;
+    mc_user_op_t user;
+    kept->call = *call;
+    kept->call.given = NULL;
+    if (a->counts || a->displs) {
+        kept->tables = calloc(2 * (size_t)n, sizeof *kept->tables);
+        if (!kept->tables)
+            return mc_fail_memory("a call's tables");
+        mc_args_own_tables(a, (size_t)n, kept->tables);
+    }
+    if (!mc_user_op_find(a->op, &user))
+        return MESHCOLL_OK;
+    const int status = mc_user_op_add("a call", &user, &a->op);
+    kept->has_op = !status;
+    return status;
+}
+
+void mc_call_unkeep(mc_kept_call_t *kept)
+{
+    free(kept->tables);
+    if (kept->has_op)
+        (void)meshcoll_op_free(kept->call.args.op);
+}

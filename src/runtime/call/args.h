@@ -47,6 +47,17 @@ int mc_call_memory(const meshcoll_t *h, mc_call_t *call, const char *host_only);
 /* For a call in a stream: both must be memory that the GPU uses, managed memory too. */
 int mc_call_memory_need(const meshcoll_t *h, mc_call_t *call);
 
+/* A call that is planned when its caller may have taken back its tables and its operation. */
+typedef struct {
+    mc_call_t call;
+    size_t *tables; /* its counts and displs; NULL: it has none */
+    bool has_op;    /* the user's operation is its own */
+} mc_kept_call_t;
+
+/* Fills in `kept`, which is zero. */
+int mc_call_keep(const meshcoll_t *h, const mc_call_t *call, mc_kept_call_t *kept);
+void mc_call_unkeep(mc_kept_call_t *kept);
+
 /* "device memory" */
 const char *mc_memory_kind_name(mc_memory_kind_t kind);
 

@@ -299,15 +299,33 @@ int mc_cache_choose(meshcoll_t *h, mc_call_t *call)
     return status;
 }
 
+int mc_cache_plan(meshcoll_t *h, mc_cached_t *c, const mc_call_t *call, char **known_text)
+{
+    mc_run_t *const r = &c->run;
+    const uint64_t before = steps_of(c);
+    int status = MESHCOLL_OK;
+    c->key = call->key;
+    if (!mc_strategy_equal(&r->choice.strategy, &call->best.strategy)) {
+        mc_run_unplan(r);
+        *known_text = r->text;
+        r->text = NULL;
+        status = mc_run_choose(r, &call->best);
+    }
+    if (!status && !r->plan)
+        status = mc_run_plan(r, call);
+    if (c->node.in)
+        h->cache.n_steps += steps_of(c) - before;
+    return status;
+}
+
 static int plan(meshcoll_t *h, mc_cached_t *c, const mc_call_t *call)
 {
-    const int status = mc_run_plan(&c->run, call);
+    char *none = NULL;
+    const int status = mc_cache_plan(h, c, call, &none);
     if (status && c->node.in)
         uncache(h, c);
     else if (status)
         mc_run_destroy(&c->run.head);
-    else if (c->node.in)
-        h->cache.n_steps += steps_of(c);
     return status;
 }
 
@@ -327,7 +345,7 @@ int mc_cache_serve(meshcoll_t *h, const mc_call_t *call, bool again, mc_cached_t
         c = find_like(h, call);
     if (!c)
         status = make(h, call, &c);
-    if (!status && !c->run.plan && call->args.count > 0)
+    if (!status && !c->run.plan && call->args.count > 0 && !call->is_deferred)
         status = plan(h, c, call);
     if (status)
         return status;

@@ -103,9 +103,12 @@ int mc_cache_look(meshcoll_t *h, mc_call_t *call);
 /* Both, for what no request of the cache serves; the cache keeps the choice. */
 int mc_cache_choose(meshcoll_t *h, mc_call_t *call);
 /* Finds or makes a request for a call with its choice: planned and wired, not bound. It is the caller's until
- * mc_request_complete or mc_request_drop. `again`: the call will find it bound (`kind`), so as long as there is room it
- * takes no request that other calls find bound. */
+ * mc_request_complete or mc_request_drop. A deferred call's may have no plan yet. `again`: the call will find it bound
+ * (`kind`), so as long as there is room it takes no request that other calls find bound. */
 int mc_cache_serve(meshcoll_t *h, const mc_call_t *call, bool again, mc_cached_t **request);
+/* Of one that serves a call and does not run: plans it for the choice of a call of its bucket, if it has another one.
+ * *known_text: that of the other one, to be freed. */
+int mc_cache_plan(meshcoll_t *h, mc_cached_t *c, const mc_call_t *call, char **known_text);
 /* A request for an operation of the library itself, bound. Of `call` its arguments, number and strategy. It is the
  * caller's as above; with a task it is of `kind` until it has ended, and released then, unless its start fails. */
 int mc_cache_prepare(meshcoll_t *h, mc_call_t *call, const mc_request_kind_t *kind, void *task,

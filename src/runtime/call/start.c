@@ -97,7 +97,7 @@ static void end_study(mc_persistent_t *own)
     for (int32_t c = 0; c < MC_CANDIDATES; c++)
         if (s->text[c] != own->run.text)
             free(s->text[c]);
-    mc_adapt_unkeep(&s->kept);
+    mc_call_unkeep(&s->kept);
     free(s);
 }
 
@@ -112,7 +112,7 @@ static int begin_study(meshcoll_t *h, mc_persistent_t *own, const mc_call_t *cal
     own->lead->words = s->lesson.words;
     own->left = s->lesson.left;
     mc_list_append(&h->calls.adapt->studies, &s->node);
-    return mc_adapt_keep(h, call, &s->kept);
+    return mc_call_keep(h, call, &s->kept);
 }
 
 void mc_persistent_release(meshcoll_request_t *r)

@@ -25,14 +25,15 @@ typedef enum {
 
 /* What it needs to continue. */
 typedef enum {
-    MC_AWAITS_WORK,     /* nothing: it is at work itself */
-    MC_AWAITS_RECEIVE,  /* a message */
-    MC_AWAITS_SEND,     /* that the peer takes a message */
-    MC_AWAITS_CREDIT,   /* that the peer asks for a message, or confirms one */
-    MC_AWAITS_GREETING, /* the peer's end of a new connection */
-    MC_AWAITS_COUNTS,   /* an alltoallv: the sizes of the blocks that pass this rank */
-    MC_AWAITS_FLUSH,    /* that the network takes what was sent */
-    MC_AWAITS_ALL       /* that all ranks have destroyed their meshes */
+    MC_AWAITS_WORK,      /* nothing: it is at work itself */
+    MC_AWAITS_RECEIVE,   /* a message */
+    MC_AWAITS_SEND,      /* that the peer takes a message */
+    MC_AWAITS_CREDIT,    /* that the peer asks for a message, or confirms one */
+    MC_AWAITS_GREETING,  /* the peer's end of a new connection */
+    MC_AWAITS_COUNTS,    /* an alltoallv: the sizes of the blocks that pass this rank */
+    MC_AWAITS_AGREEMENT, /* that ranks compare the call, or have learned which strategy it takes */
+    MC_AWAITS_FLUSH,     /* that the network takes what was sent */
+    MC_AWAITS_ALL        /* that all ranks have destroyed their meshes */
 } mc_awaited_t;
 
 /* Where a rank is: "box" 1. The outermost dimension of its mesh; where there is one dimension, its

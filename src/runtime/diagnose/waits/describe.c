@@ -103,8 +103,10 @@ static blocked_t find_running(const mc_executor_t *x)
 /* A pending run waits for the first connection that is not greeted. */
 static blocked_t find_pending(const mc_executor_t *x)
 {
-    blocked_t b = {.awaits = MC_AWAITS_COUNTS, .step = x->plan->n_steps, .peer = -1};
-    if (!x->bound || x->n_connected >= x->n_lanes)
+    blocked_t b = {.awaits = x->held ? MC_AWAITS_AGREEMENT : MC_AWAITS_COUNTS,
+                   .step = x->plan->n_steps,
+                   .peer = -1};
+    if (x->held || !x->bound || x->n_connected >= x->n_lanes)
         return b;
     b.awaits = MC_AWAITS_GREETING;
     b.peer = x->lane[x->n_connected].peer->rank;

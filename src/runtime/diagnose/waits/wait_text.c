@@ -133,6 +133,7 @@ static const struct {
     [MC_AWAITS_CREDIT] = {"may send", "when asked or confirmed by"},
     [MC_AWAITS_GREETING] = {"connects to", ""},
     [MC_AWAITS_COUNTS] = {"exchanges the sizes of blocks", NULL},
+    [MC_AWAITS_AGREEMENT] = {"waits until the ranks have agreed on it", NULL},
     [MC_AWAITS_FLUSH] = {"waits until the network has taken what was sent", NULL},
     [MC_AWAITS_ALL] = {"waits until all ranks have destroyed theirs", NULL},
 };
