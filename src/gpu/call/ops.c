@@ -56,7 +56,7 @@ static void close_mesh(meshcoll_t *h)
 static void free_job(mc_job_t *job)
 {
     mc_stages_free(job->gpu);
-    mc_gpu_alarm_free(job);
+    mc_gpu_shared_free(job);
     free(job->gpu);
     job->gpu = NULL;
 }

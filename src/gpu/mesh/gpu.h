@@ -102,8 +102,8 @@ void mc_gpu_unmap(meshcoll_t *h);
 /* When all ranks have done that, frees what mc_gpu_open has made, and memory of programs; the context is current.
  * `leaves`: what peers or kernels may still use stays until the process ends. */
 void mc_gpu_free(const meshcoll_t *h, mc_gpu_t *gpu, bool leaves);
-/* Of a job with `gpu`, at last. */
-void mc_gpu_alarm_free(const mc_job_t *job);
+/* What its meshes share, of a job with `gpu`, at last. */
+void mc_gpu_shared_free(const mc_job_t *job);
 
 /* Registered memory -------------------------------------------------------------------------------- */
 

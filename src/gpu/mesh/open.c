@@ -38,12 +38,14 @@ static int open_alarm(mc_job_t *job, mc_cu_context_t context)
 }
 
 /* Kernels of a mesh that failed may still look at it. */
-void mc_gpu_alarm_free(const mc_job_t *job)
+void mc_gpu_shared_free(const mc_job_t *job)
 {
     const mc_gpu_job_t *const j = job->gpu;
     mc_gpu_visit_t visit;
     if (j->alarm.word && !job->failure.status && !mc_gpu_visit(j->alarm.context, &visit)) {
         mc_cuda()->host_free((void *)j->alarm.word);
+        if (j->module)
+            mc_cuda()->module_unload(j->module);
         mc_gpu_leave(&visit);
     }
 }
@@ -87,14 +89,28 @@ int mc_gpu_check_ranks(const meshcoll_t *h)
     return MESHCOLL_OK;
 }
 
-/* What needs no other rank: kernels, stream, event, reports. */
-static int open_kernels(mc_gpu_t *gpu)
+/* The meshes of a job share them: a driver may wait for all that the GPU runs to load a module. */
+static int load_kernels(mc_gpu_job_t *j, mc_gpu_t *gpu)
+{
+    const bool shares = j->alarm.context == gpu->context;
+    int status = MESHCOLL_OK;
+    if (!shares || !j->module)
+        status = mc_cuda_status(mc_cuda()->module_load(&gpu->module, mc_cuda_image()),
+                                "load meshcoll's kernels");
+    else
+        gpu->module = j->module;
+    if (!status && shares)
+        j->module = gpu->module;
+    return status;
+}
+
+/* What needs no other rank: kernels, stream, events. */
+static int open_kernels(mc_gpu_job_t *j, mc_gpu_t *gpu)
 {
     const mc_cuda_t *const cuda = mc_cuda();
     int status = mc_cuda_status(cuda->context_device(&gpu->device), "tell its number");
     if (!status)
-        status = mc_cuda_status(cuda->module_load(&gpu->module, mc_cuda_image()),
-                                "load meshcoll's kernels");
+        status = load_kernels(j, gpu);
     if (!status)
         status = mc_cuda_status(cuda->stream_create(&gpu->stream, MC_CU_STREAM_NON_BLOCKING),
                                 "make a stream");
@@ -180,13 +196,13 @@ static int open_alone(meshcoll_t *h, const mc_pointer_t *buffer, mc_gpu_t *gpu,
     if (!status)
         status = mc_gpu_visit(gpu->context, visit);
     if (!status)
-        status = open_kernels(gpu);
+        status = open_alarm(h->job, gpu->context);
+    if (!status)
+        status = open_kernels(h->job->gpu, gpu);
     if (!status)
         status = measure(h, gpu, note);
     if (!status)
         status = read_executor(&note->executor);
-    if (!status)
-        status = open_alarm(h->job, gpu->context);
     if (status || !mc_proxy_is_needed(h))
         return status;
     status = mc_proxy_open(h);
@@ -441,7 +457,7 @@ static int open_together(mc_gpu_meeting_t *m, mc_gpu_t *gpu)
 
 /* Freeing ----------------------------------------------------------------------------------------- */
 
-static void free_all(mc_gpu_t *gpu)
+static void free_all(const mc_gpu_job_t *j, mc_gpu_t *gpu)
 {
     const mc_cuda_t *const cuda = mc_cuda();
     if (gpu->report)
@@ -452,7 +468,7 @@ static void free_all(mc_gpu_t *gpu)
         cuda->event_destroy(gpu->passed);
     if (gpu->stream)
         cuda->stream_destroy(gpu->stream);
-    if (gpu->module)
+    if (gpu->module && gpu->module != j->module)
         cuda->module_unload(gpu->module);
 }
 
@@ -465,7 +481,7 @@ void mc_gpu_free(const meshcoll_t *h, mc_gpu_t *gpu, bool leaves)
     if (gpu->signals)
         mc_stream_signals_free(gpu->signals, leaves);
     if (!leaves)
-        free_all(gpu);
+        free_all(h->job->gpu, gpu);
 }
 
 static void unmap_all(mc_gpu_t *gpu)

@@ -27,6 +27,7 @@ typedef struct mc_gpu_job {
         mc_cu_address_t address; /* as kernels see it */
         mc_cu_context_t context; /* that it was allocated in */
     } alarm;
+    mc_cu_module_t module;  /* the kernels in that context; NULL: not loaded */
     struct mc_proxy *proxy; /* NULL: none was needed */
     struct mc_stage *spare; /* memory of the host (gpu/call/call.h) */
 } mc_gpu_job_t;
