@@ -225,7 +225,7 @@ target_include_directories(oldcuda PRIVATE ${PROJECT_SOURCE_DIR}/src)
 
 # Calls on device memory, by processes on the fake.
 add_library(meshcoll_gpu_tests OBJECT ${fake_folder}/rig.c ${fake_folder}/test_calls.c ${fake_folder}/test_explain.c
-            ${fake_folder}/test_direct.c ${fake_folder}/test_far.c ${fake_folder}/test_faults.c
+            ${fake_folder}/test_learned.c ${fake_folder}/test_direct.c ${fake_folder}/test_far.c ${fake_folder}/test_faults.c
             ${fake_folder}/test_register.c ${fake_folder}/test_special.c ${fake_folder}/test_staged.c ${fake_folder}/test_stale.c
             ${fake_folder}/test_streams.c ${fake_folder}/test_tracks.c)
 meshcoll_compile_options(meshcoll_gpu_tests)
@@ -248,7 +248,7 @@ foreach(name IN ITEMS collectives strategies host_memory types in_flight ordered
                       unequal_blocks captured capture_mode no_context many_programs parts known_calls guards late aborted cannot_open cannot_launch one_gpu
                       no_libcuda old_libcuda no_kernels disagree refused stale stale_start stale_captured differ nothing_left any_order
                       registered registered_late registered_captured cannot_register tracks
-                      progress_thread streams slow queue_full gave_up killed executor explained counted staged staged_ends
+                      progress_thread streams slow queue_full gave_up killed executor learned late_times learned_captured learned_bits explained counted staged staged_ends
                       staged_fails scaled passing
                       far_collectives far_ragged far_3d far_types far_strategies far_unequal far_long far_in_flight
                       far_mixed far_parts far_blocking far_persistent far_threads far_launch_blocking far_idle far_captured far_late

@@ -22,7 +22,9 @@ struct meshcoll_request;
  * Enqueues a collective on device memory in a CUDA stream: `stream` is a cudaStream_t or CUstream,
  * NULL the default stream. It begins when what was enqueued in the stream before it is done, and
  * what is enqueued after it waits for it. The host does not wait, except in the first such call of
- * a mesh, which is collective: there the ranks allocate memory on their GPUs and open each other's.
+ * a mesh, which is collective: there the ranks allocate memory on their GPUs and open each other's;
+ * and in a few calls of those that come again, where ranks agree which strategy is the fastest: there
+ * it may wait for a rank that is 16 such calls behind (docs/calling.md; never with MESHCOLL_ADAPT=off).
  *
  * `args` are those of meshcoll_begin, and are read before the call returns. All ranks make the same
  * calls in the same order, relative to their other calls too. Ranks may be on several machines;
@@ -30,8 +32,8 @@ struct meshcoll_request;
  * full. `in` and `out` are device or managed memory, on the same GPU in all calls of a mesh; they
  * belong to the library until the call is done in its stream. Calls of one mesh in several streams
  * run one after the other. While a stream is captured, the call becomes part of the graph; launches
- * of that graph must be ordered with other calls of the mesh by the program. Where ranks of the mesh
- * are on several machines, a call in a capture is refused.
+ * of that graph must be ordered with other calls of the mesh by the program, and all ranks capture the
+ * same calls. Where ranks of the mesh are on several machines, a call in a capture is refused.
  *
  * meshcoll_enqueue_request enqueues a persistent request on device memory (meshcoll_init), any
  * number of times; it takes part in the order of calls.

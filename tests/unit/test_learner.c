@@ -320,3 +320,40 @@ Test(learner, check_refuses_what_cannot_be)
     l.n_times[0] = MC_LEARN_LONG + 1;
     cr_expect_eq(mc_learner_check(&l), MESHCOLL_ERR_INVALID_ARG);
 }
+
+/* One rank has no time when all tell them. */
+static void begin_late(job_t *j)
+{
+    begin(j, wrong_links);
+    for (int r = 0; r < RANKS; r++)
+        j->rank[r].is_late = true;
+    j->misses[3] = true;
+    calls(j, FIRST_CALLS + 1);
+    cr_assert_eq(j->agreements, 1);
+    cr_expect_eq(j->trials[0], FIRST_CALLS + 1, "nobody goes on to the candidates");
+}
+
+Test(learner, tells_times_again_that_come_late)
+{
+    job_t j;
+    begin_late(&j);
+    mc_learner_note(&j.rank[3], 0, 50000);
+    calls(&j, 2 * MC_LEARN_AGREEING);
+    cr_expect_eq(j.trials[0], j.calls, "it was told before");
+    j.misses[3] = false;
+    calls(&j, 4 * MC_LEARN_AGREEING);
+    cr_expect_lt(j.trials[0], j.calls);
+    calls(&j, 200);
+    cr_expect_eq(j.rank[0].best, 2);
+    cr_expect_eq(j.agreements, 4, "two, and two more for times that came late");
+}
+
+Test(learner, does_not_await_late_times_for_ever)
+{
+    job_t j;
+    begin_late(&j);
+    calls(&j, 2 * MC_LOOK_FIRST);
+    cr_expect_eq(j.rank[0].phase, MC_LEARN_SETTLED);
+    cr_expect_eq(j.trials[0], j.calls);
+    cr_expect_eq(j.agreements, 6, "after 16, 32, …, 512 calls");
+}

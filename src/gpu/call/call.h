@@ -8,6 +8,7 @@
 /* Kernels ------------------------------------------------------------------------------------------- */
 
 int mc_gpu_call_run(meshcoll_t *h, mc_call_t *call);
+bool mc_gpu_can_try(meshcoll_t *h, const mc_call_t *call);
 /* A persistent request, without a plan for the host. */
 int mc_gpu_request(meshcoll_t *h, mc_call_t *call, meshcoll_request_t **request);
 int mc_gpu_enqueue(meshcoll_t *h, const meshcoll_args_t *given, void *stream);

@@ -3,6 +3,7 @@
 #include "gpu/launch/launch.h"
 #include "gpu/launch/times.h"
 #include "gpu/mesh/gpu.h"
+#include "runtime/call/adapt.h"
 #include "runtime/call/args.h"
 #include "runtime/call/cache.h"
 #include "runtime/call/call.h"
@@ -27,34 +28,35 @@ static int check_gpu(const meshcoll_t *h, const mc_pointer_t *buffer)
 }
 
 static int find_program(meshcoll_t *h, const mc_call_t *call, const mc_forwarded_t *forwarded,
-                        mc_gpu_program_t **program)
+                        bool tries, mc_gpu_program_t **program)
 {
-    mc_gpu_visit_t visit;
-    int status = check_gpu(h, &call->buffer);
-    if (status)
-        return status;
-    status = mc_gpu_visit(h->gpu->context, &visit);
-    if (status)
-        return status;
-    status = mc_gpu_program(h, &call->args, &call->best, forwarded, program);
-    mc_gpu_leave(&visit);
-    return status;
+    const int status = check_gpu(h, &call->buffer);
+    return status ? status : mc_gpu_program(h, &call->args, &call->best, forwarded, tries, program);
 }
 
-/* With MESHCOLL_CHECK all ranks compare the call, and wait for that. */
+bool mc_gpu_can_try(meshcoll_t *h, const mc_call_t *call)
+{
+    mc_gpu_program_t *program;
+    return h->gpu && !find_program(h, call, NULL, true, &program);
+}
+
+/* With MESHCOLL_CHECK all ranks compare the call, and wait for that. Programs of calls with tables of counts are not
+ * kept, nor tried. */
 static int choose(meshcoll_t *h, mc_call_t *call)
 {
     const meshcoll_args_t *const a = &call->args;
     const mc_gpu_window_t *const w = h->gpu ? mc_gpu_window(h, a) : NULL;
     const bool in_place = a->collective == MESHCOLL_ALLTOALL && a->in == a->out;
-    const int status = mc_cache_choose(h, call);
     call->on_device = true;
-    if (status)
-        return mc_call_refused(h, call, status);
     if (w) {
         call->window = w->number + 1u;
         call->window_at = 2 * (uint64_t)((const char *)a->out - w->buffer) + in_place;
     }
+    if (h->gpu)
+        mc_gpu_times_collect(h);
+    const int status = a->counts ? mc_cache_choose(h, call) : mc_adapt_choose(h, call);
+    if (status)
+        return mc_call_refused(h, call, status);
     return h->hooks->compare ? h->hooks->compare(h, call, NULL) : MESHCOLL_OK;
 }
 
@@ -85,7 +87,7 @@ static int prepare(meshcoll_t *h, mc_call_t *call, bool waits, mc_gpu_program_t 
     if (status == MESHCOLL_ERR_INVALID_ARG) /* another rank's counts are others */
         return mc_gpu_fail_alone(h, status);
     if (!status)
-        status = find_program(h, call, forwarded, program);
+        status = find_program(h, call, forwarded, false, program);
     free(forwarded);
     if (is_refusal(status))
         return mc_lead_refused(h, call->number.own, call->is_persistent, status);
@@ -102,6 +104,16 @@ static void count(meshcoll_t *h, const mc_call_t *call, uint32_t digest)
 
 /* Calls ------------------------------------------------------------------------------------------- */
 
+static mc_gpu_place_t place_of(const mc_call_t *call, void *stream)
+{
+    return (mc_gpu_place_t){.in = call->args.in,
+                            .out = call->args.out,
+                            .stream = stream,
+                            .number = call->number.own,
+                            .candidate = call->candidate,
+                            .key = call->is_timed ? &call->key : NULL};
+}
+
 int mc_gpu_call_run(meshcoll_t *h, mc_call_t *call)
 {
     const meshcoll_args_t *const a = &call->args;
@@ -109,7 +121,7 @@ int mc_gpu_call_run(meshcoll_t *h, mc_call_t *call)
     int status = prepare(h, call, true, &program);
     if (status)
         return status;
-    mc_gpu_place_t place = {.in = a->in, .out = a->out, .number = call->number.own};
+    mc_gpu_place_t place = place_of(call, NULL);
     count(h, call, program->asked.digest);
     status = mc_gpu_record(h, a, &call->best, program, &place.record);
     if (!status)
@@ -160,11 +172,13 @@ int mc_gpu_enqueue(meshcoll_t *h, const meshcoll_args_t *given, void *stream)
         count(h, &call, mc_digest_of(h, a, false));
         return h->hooks->compare ? choose(h, &call) : MESHCOLL_OK;
     }
+    status = h->gpu && h->calls.adapt ? mc_gpu_captures(h, stream, &call.is_aside) : MESHCOLL_OK;
+    if (status)
+        return mc_gpu_fail_alone(h, status);
     status = prepare(h, &call, false, &program);
     if (status)
         return status;
-    mc_gpu_place_t place = {
-        .in = a->in, .out = a->out, .stream = stream, .number = call.number.own};
+    mc_gpu_place_t place = place_of(&call, stream);
     count(h, &call, program->asked.digest);
     status = mc_gpu_record(h, a, &call.best, program, &place.record);
     return status ? mc_gpu_fail_alone(h, status) : launch(h, program, &place, false);
@@ -177,6 +191,7 @@ typedef struct {
     mc_persistent_t own; /* first */
     mc_gpu_program_t *program;
     struct mc_record *record;
+    int32_t candidate; /* as of what calls had learned when it was made */
 } request_t;
 
 static int refuse_start(meshcoll_request_t *r)
@@ -205,6 +220,7 @@ int mc_gpu_request(meshcoll_t *h, mc_call_t *call, meshcoll_request_t **request)
     mc_gpu_program_t *program;
     mc_run_t *run;
     call->waits = true; /* also where it is refused: other ranks wait in its comparison */
+    call->is_aside = true;
     int status = prepare(h, call, true, &program);
     if (status)
         return status;
@@ -219,6 +235,7 @@ int mc_gpu_request(meshcoll_t *h, mc_call_t *call, meshcoll_request_t **request)
     }
     program->held++;
     r->program = program;
+    r->candidate = call->candidate;
     run->operands = (mc_operands_t){.in = a->in, .out = a->out};
     run->head.persistent = true;
     *request = &run->head;
@@ -233,6 +250,7 @@ int mc_gpu_enqueue_request(meshcoll_request_t *request, void *stream)
                                   .out = operands->out,
                                   .stream = stream,
                                   .number = request->number,
+                                  .candidate = r->candidate,
                                   .record = r->record};
     const int status = check_place(request->mesh, "meshcoll_enqueue_request");
     return status ? mc_lead_refused(request->mesh, request->number, true, status)

@@ -65,12 +65,12 @@ static void free_job(mc_job_t *job)
 
 const mc_device_ops_t *mc_gpu_ops(void)
 {
-#define CALLS                                                                                    \
-    .check = mc_cuda_check, .run = run, .init = init, .enqueue = mc_gpu_enqueue,                 \
-    .enqueue_request = mc_gpu_enqueue_request, .register_memory = mc_gpu_register,               \
-    .deregister = mc_gpu_deregister, .state = mc_gpu_state, .is_captured = is_captured,          \
-    .collect = mc_gpu_times_collect, .await = await, .unmap = mc_gpu_unmap, .close = close_mesh, \
-    .stop = mc_proxy_close, .free = free_job
+#define CALLS                                                                                   \
+    .check = mc_cuda_check, .run = run, .init = init, .can_try = mc_gpu_can_try,                \
+    .enqueue = mc_gpu_enqueue, .enqueue_request = mc_gpu_enqueue_request,                       \
+    .register_memory = mc_gpu_register, .deregister = mc_gpu_deregister, .state = mc_gpu_state, \
+    .is_captured = is_captured, .collect = mc_gpu_times_collect, .await = await,                \
+    .unmap = mc_gpu_unmap, .close = close_mesh, .stop = mc_proxy_close, .free = free_job
     static const mc_device_ops_t without_driver = {CALLS}, ops = {.pointer = mc_pointer, CALLS};
 #undef CALLS
     mc_cuda_open();

@@ -43,7 +43,8 @@ static int follow(const mc_gpu_t *gpu, mc_cu_stream_t stream)
 /* In what a launch's messages say of themselves. */
 static uint32_t digest_of(const mc_gpu_program_t *p, const mc_gpu_place_t *at)
 {
-    return mc_digest_numbered(p->asked.digest, at->number);
+    return mc_digest_numbered(p->asked.digest + MC_DIGEST_CANDIDATE * (uint32_t)at->candidate,
+                              at->number);
 }
 
 static mc_device_call_t call_of(const meshcoll_t *h, const mc_gpu_program_t *p,
@@ -135,8 +136,7 @@ static int launch_now(meshcoll_t *h, mc_gpu_program_t *p, const mc_gpu_place_t *
     int status = follow(gpu, at->stream);
     if (status)
         return status;
-    mc_gpu_timed_t *const timed =
-        h->hooks->took ? mc_gpu_times_begin(h, at->record, at->stream) : NULL;
+    mc_gpu_timed_t *const timed = h->hooks->took || at->key ? mc_gpu_times_begin(h, at) : NULL;
     status = launch_program(h, p, at);
     if (!status) {
         if (timed)
@@ -158,19 +158,38 @@ static int launch_now(meshcoll_t *h, mc_gpu_program_t *p, const mc_gpu_place_t *
     return status;
 }
 
-int mc_gpu_launch(meshcoll_t *h, mc_gpu_program_t *p, const mc_gpu_place_t *at)
+static int tell_capture(const mc_cuda_t *cuda, mc_cu_stream_t stream, bool *captured)
+{
+    mc_cu_capture_status_t capture = MC_CU_CAPTURE_NONE;
+    const int status = mc_cuda_status(cuda->stream_captures(stream, &capture),
+                                      "tell whether the stream is captured");
+    *captured = capture != MC_CU_CAPTURE_NONE;
+    return status;
+}
+
+int mc_gpu_captures(const meshcoll_t *h, mc_cu_stream_t stream, bool *captured)
 {
     mc_gpu_visit_t visit;
-    mc_cu_capture_status_t capture = MC_CU_CAPTURE_NONE;
     int status = mc_gpu_visit(h->gpu->context, &visit);
     if (status)
         return status;
-    status = mc_cuda_status(visit.cuda->stream_captures(at->stream, &capture),
-                            "tell whether the stream is captured");
+    status = tell_capture(visit.cuda, stream, captured);
+    mc_gpu_leave(&visit);
+    return status;
+}
+
+int mc_gpu_launch(meshcoll_t *h, mc_gpu_program_t *p, const mc_gpu_place_t *at)
+{
+    mc_gpu_visit_t visit;
+    bool captured;
+    int status = mc_gpu_visit(h->gpu->context, &visit);
+    if (status)
+        return status;
+    status = tell_capture(visit.cuda, at->stream, &captured);
     if (!status)
         status = reserve_scratch(h->gpu, p->scratch);
     if (!status)
-        status = capture == MC_CU_CAPTURE_NONE ? launch_now(h, p, at) : launch_captured(h, p, at);
+        status = captured ? launch_captured(h, p, at) : launch_now(h, p, at);
     mc_gpu_leave(&visit);
     return status;
 }

@@ -9,10 +9,14 @@ typedef struct {
     const void *in;
     void *out;
     mc_cu_stream_t stream;
-    uint32_t number;          /* of the call's operation */
-    struct mc_record *record; /* of a mesh that records: the call's (times.h) */
+    uint32_t number;            /* of the call's operation */
+    int32_t candidate;          /* of what its calls learn */
+    const mc_choice_key_t *key; /* of a call that is timed for that; NULL: it is not */
+    struct mc_record *record;   /* of a mesh that records: the call's (times.h) */
 } mc_gpu_place_t;
 
+/* Is the stream captured? */
+int mc_gpu_captures(const meshcoll_t *h, mc_cu_stream_t stream, bool *captured);
 /* Launches it behind the mesh's earlier calls. */
 int mc_gpu_launch(meshcoll_t *h, mc_gpu_program_t *program, const mc_gpu_place_t *place);
 /* The same in a stream of the library's, whatever that of the place is, and waits until it is

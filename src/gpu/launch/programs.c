@@ -137,7 +137,14 @@ typedef struct {
     mc_device_tracks_t tracks;
     mc_gpu_load_t load; /* of all ranks */
     bool ll;            /* messages have flags in their data */
+    bool tries;
 } making_t;
+
+static int refuse_trial(void)
+{
+    return mc_fail(MESHCOLL_ERR_NO_MEMORY,
+                   "a strategy is not tried on device memory: it needs more than calls have taken");
+}
 
 static int plan_of(const making_t *m, int32_t rank, mc_plan_t **plan)
 {
@@ -352,6 +359,9 @@ static int lower(making_t *m, mc_gpu_program_t *p)
         count_messages(p);
     }
     p->scratch = m->binding.scratch_bytes;
+    const mc_gpu_memory_t *const had = m->mesh->gpu->scratch;
+    if (!status && m->tries && p->scratch > (had ? had->bytes : 0))
+        status = refuse_trial();
     return status;
 }
 
@@ -367,6 +377,8 @@ static int find_routes(const making_t *m, mc_gpu_program_t *p)
             continue;
         if (!p->route && !(p->route = calloc(n, sizeof(mc_route_t *))))
             return mc_fail_memory("the routes of a program");
+        if (m->tries && !mc_proxy_find_route(end, peer, i % 2))
+            return refuse_trial();
         status = mc_proxy_route(end, peer, i % 2, &p->route[i]);
     }
     return status;
@@ -508,25 +520,14 @@ static int make(making_t *m, mc_gpu_program_t *p)
     return status;
 }
 
-int mc_gpu_program(meshcoll_t *h, const meshcoll_args_t *a, const mc_ranked_t *choice,
-                   const mc_forwarded_t *forwarded, mc_gpu_program_t **program)
+/* The context is current. */
+static int add(making_t *m, mc_gpu_program_t **program)
 {
+    const meshcoll_t *const h = m->mesh;
+    const meshcoll_args_t *const a = m->args;
     mc_gpu_t *const gpu = h->gpu;
-    const mc_gpu_window_t *const window = mc_gpu_window(h, a);
-    mc_gpu_program_t *p = find(gpu, a, choice, window);
-    if (p) {
-        *program = p;
-        return MESHCOLL_OK;
-    }
     sweep(gpu);
-    making_t m = {.mesh = h,
-                  .args = a,
-                  .strategy = &choice->strategy,
-                  .forwarded = forwarded,
-                  .window = window,
-                  .by_comm = mc_plans_by_comm(h, a),
-                  .tracks = mc_gpu_tracks(&choice->strategy, &h->mesh, gpu->arena.layout.blocks)};
-    p = calloc(1, sizeof *p);
+    mc_gpu_program_t *const p = calloc(1, sizeof *p);
     if (!p)
         return mc_fail_memory("a program");
     const mc_move_t *const move = &mc_moves[a->collective];
@@ -536,9 +537,9 @@ int mc_gpu_program(meshcoll_t *h, const meshcoll_args_t *a, const mc_ranked_t *c
         .root = a->root,
         .in_place = a->in == a->out,
         .tables = has_tables(a),
-        .window = window,
-        .strategy = choice->strategy,
-        .by_comm = m.by_comm,
+        .window = m->window,
+        .strategy = *m->strategy,
+        .by_comm = m->by_comm,
         .asked = {.mesh = mc_wait_part(h),
                   .collective = (int32_t)a->collective,
                   .datatype = (int32_t)a->datatype,
@@ -546,7 +547,7 @@ int mc_gpu_program(meshcoll_t *h, const meshcoll_args_t *a, const mc_ranked_t *c
                   .root = move->rooted ? mc_comm_rank_of(&h->order, a->root) : -1,
                   .digest = mc_digest_on_device(h, a),
                   .count = a->count}};
-    const int status = make(&m, p);
+    const int status = make(m, p);
     if (status) {
         free_program(gpu, p);
         return status;
@@ -555,4 +556,31 @@ int mc_gpu_program(meshcoll_t *h, const meshcoll_args_t *a, const mc_ranked_t *c
     gpu->programs = p;
     *program = p;
     return MESHCOLL_OK;
+}
+
+int mc_gpu_program(meshcoll_t *h, const meshcoll_args_t *a, const mc_ranked_t *choice,
+                   const mc_forwarded_t *forwarded, bool tries, mc_gpu_program_t **program)
+{
+    mc_gpu_t *const gpu = h->gpu;
+    const mc_gpu_window_t *const window = mc_gpu_window(h, a);
+    mc_gpu_program_t *const p = find(gpu, a, choice, window);
+    mc_gpu_visit_t visit;
+    if (p) {
+        *program = p;
+        return MESHCOLL_OK;
+    }
+    making_t m = {.mesh = h,
+                  .args = a,
+                  .strategy = &choice->strategy,
+                  .forwarded = forwarded,
+                  .tries = tries,
+                  .window = window,
+                  .by_comm = mc_plans_by_comm(h, a),
+                  .tracks = mc_gpu_tracks(&choice->strategy, &h->mesh, gpu->arena.layout.blocks)};
+    int status = mc_gpu_visit(gpu->context, &visit);
+    if (status)
+        return status;
+    status = add(&m, program);
+    mc_gpu_leave(&visit);
+    return status;
 }

@@ -42,10 +42,10 @@ typedef struct mc_gpu_program {
 } mc_gpu_program_t;
 
 /* Finds or makes the program of checked arguments. `forwarded`: of the blocks of an alltoallv that pass
- * through this rank; NULL: not known. The context is current. ERR_UNSUPPORTED: all ranks find so;
- * ERR_DEVICE, ERR_NO_MEMORY. */
+ * through this rank; NULL: not known. `tries`: only if it needs no more scratch and routes than there are, else
+ * ERR_NO_MEMORY. ERR_UNSUPPORTED: all ranks find so; ERR_DEVICE, ERR_NO_MEMORY. */
 int mc_gpu_program(meshcoll_t *h, const meshcoll_args_t *args, const mc_ranked_t *choice,
-                   const mc_forwarded_t *forwarded, mc_gpu_program_t **program);
+                   const mc_forwarded_t *forwarded, bool tries, mc_gpu_program_t **program);
 /* That of a report; NULL: it is gone. */
 const mc_gpu_program_t *mc_gpu_program_find(const mc_gpu_t *gpu, uint32_t number);
 

@@ -1,5 +1,7 @@
 #include "gpu/launch/times.h"
 
+#include "runtime/call/adapt.h"
+
 #include <stdlib.h>
 
 /* Whose they are ---------------------------------------------------------------------------------- */
@@ -39,6 +41,12 @@ static double seconds_of(const meshcoll_t *h, const mc_gpu_timed_t *t, mc_cu_res
                : (double)milliseconds * 1e-3;
 }
 
+static void took(const meshcoll_t *h, struct mc_record *call, double seconds)
+{
+    if (h->hooks->took)
+        h->hooks->took(h, call, seconds);
+}
+
 /* Stores the times of launches that are complete; returns how many are not. The context is current. */
 static int collect(const meshcoll_t *h)
 {
@@ -47,7 +55,10 @@ static int collect(const meshcoll_t *h)
         const mc_cu_result_t result = mc_cuda()->event_query(t->end);
         if (result == MC_CU_ERROR_NOT_READY)
             break;
-        h->hooks->took(h, t->call, seconds_of(h, t, result));
+        const double seconds = seconds_of(h, t, result);
+        took(h, t->call, seconds);
+        if (t->learns)
+            mc_adapt_note(h, &t->key, t->candidate, seconds);
         h->gpu->timed = t->next;
         free_timed(t, false);
     }
@@ -76,23 +87,27 @@ int mc_gpu_record(meshcoll_t *h, const meshcoll_args_t *a, const mc_ranked_t *ch
 }
 
 /* Where the launch then fails, so does the mesh, and its time is not known. */
-mc_gpu_timed_t *mc_gpu_times_begin(const meshcoll_t *h, struct mc_record *call,
-                                   mc_cu_stream_t stream)
+mc_gpu_timed_t *mc_gpu_times_begin(const meshcoll_t *h, const mc_gpu_place_t *at)
 {
     const mc_cuda_t *const cuda = mc_cuda();
-    mc_gpu_timed_t *const t = collect(h) < MC_GPU_TIMED && call ? calloc(1, sizeof *t) : NULL;
+    const bool wanted = at->record || at->key;
+    mc_gpu_timed_t *const t = collect(h) < MC_GPU_TIMED && wanted ? calloc(1, sizeof *t) : NULL;
     if (!t || cuda->event_create(&t->begin, 0) || cuda->event_create(&t->end, 0) ||
-        cuda->event_record(t->begin, stream)) {
+        cuda->event_record(t->begin, at->stream)) {
         if (t)
             free_timed(t, false);
-        h->hooks->took(h, call, -1);
+        took(h, at->record, -1);
         return NULL;
     }
-    mc_gpu_timed_t **at = &h->gpu->timed;
-    while (*at)
-        at = &(*at)->next;
-    t->call = call;
-    return *at = t;
+    mc_gpu_timed_t **last = &h->gpu->timed;
+    while (*last)
+        last = &(*last)->next;
+    t->call = at->record;
+    t->learns = at->key;
+    if (at->key)
+        t->key = *at->key;
+    t->candidate = at->candidate;
+    return *last = t;
 }
 
 void mc_gpu_times_free(mc_gpu_t *gpu, bool leaves)

@@ -254,11 +254,17 @@ static int make_route(mc_proxy_end_t *end, int32_t rank, bool receives)
     return MESHCOLL_OK;
 }
 
-int mc_proxy_route(mc_proxy_end_t *end, int32_t rank, bool receives, mc_route_t **route)
+mc_route_t *mc_proxy_find_route(const mc_proxy_end_t *end, int32_t rank, bool receives)
 {
     mc_route_t *r = end->routes;
     while (r && !(r->rank == rank && r->params.receives == receives))
         r = r->sibling;
+    return r;
+}
+
+int mc_proxy_route(mc_proxy_end_t *end, int32_t rank, bool receives, mc_route_t **route)
+{
+    mc_route_t *const r = mc_proxy_find_route(end, rank, receives);
     const int status = r ? MESHCOLL_OK : make_route(end, rank, receives);
     if (!status)
         *route = r ? r : end->routes;

@@ -58,6 +58,8 @@ int mc_proxy_end_keep(mc_proxy_end_t *end, int32_t rank, const char *packed, siz
  * memory is allocated, so a context is current. Its slots are in memory of the GPU where they may be,
  * the transport moves that, and there is room. ERR_NO_MEMORY, ERR_DEVICE. */
 int mc_proxy_route(mc_proxy_end_t *end, int32_t rank, bool receives, mc_route_t **route);
+/* NULL: there is none. */
+mc_route_t *mc_proxy_find_route(const mc_proxy_end_t *end, int32_t rank, bool receives);
 /* Why some route has its slots in memory of the host: "…, as WHY"; static. NULL: none has. */
 const char *mc_proxy_why_host(const mc_proxy_end_t *end);
 /* Tells of a launch of a call with that digest, in the order of launches of the mesh. `route`: by lane of the

@@ -5,10 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Which kinds of calls have a line of text: the others keep an order of ranks that the mesh does not tell. */
+/* Which kinds of calls have a line of text: others keep an order of ranks that the mesh does not tell, or ran on GPUs,
+ * which the next job may have others of. */
 static const char *way_of(const mc_choice_key_t *key)
 {
-    if (key->in_order || key->one_line || key->aligned)
+    if (key->in_order || key->one_line || key->aligned || key->memory)
         return NULL;
     return key->unforced ? "barrier" : key->ordered ? "ordered" : "free";
 }

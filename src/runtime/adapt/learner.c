@@ -15,6 +15,7 @@ mc_learner_t mc_learner(const mc_ranked_t *first, int64_t ns)
 {
     return (mc_learner_t){.phase = ns > 0 ? MC_LEARN_SETTLED : MC_LEARN_QUIET_CALLS,
                           .until_look = MC_LOOK_FIRST,
+                          .agreeing = MC_LEARN_AGREEING,
                           .round = MC_TRIAL_FIRST,
                           .n = 1,
                           .candidate = {*first},
@@ -114,7 +115,7 @@ static mc_learn_turn_t next_turn(mc_learner_t *l)
     if (call < (uint32_t)l->n_turns * turn)
         return (mc_learn_turn_t){l->turn[call / turn], call % turn > 0, false, 1};
     enter(l, MC_LEARN_AGREES);
-    return (mc_learn_turn_t){l->best, false, true, MC_LEARN_AGREEING};
+    return (mc_learn_turn_t){l->best, false, true, l->agreeing};
 }
 
 mc_learn_turn_t mc_learner_next(mc_learner_t *l)
@@ -132,7 +133,8 @@ mc_learn_turn_t mc_learner_next(mc_learner_t *l)
 
 void mc_learner_note(mc_learner_t *l, int32_t candidate, int64_t ns)
 {
-    if (ns > 0 && l->phase == MC_LEARN_TURNS && l->n_times[candidate] < MC_LEARN_LONG)
+    const bool in_time = l->phase == MC_LEARN_TURNS || (l->is_late && l->phase == MC_LEARN_AGREES);
+    if (ns > 0 && in_time && l->n_times[candidate] < MC_LEARN_LONG)
         l->time[candidate][l->n_times[candidate]++] = ns < MOST_NS ? ns : MOST_NS;
 }
 
@@ -235,8 +237,25 @@ static void settle_look(mc_learner_t *l, int64_t before)
         begin_round(l, MC_TRIAL_FEW);
 }
 
+/* Not so often that a rank is further ahead of its GPU than a driver's queue is long. */
+static bool tells_again(mc_learner_t *l, const int64_t words[MC_LEARN_WORDS])
+{
+    bool lacks = false;
+    for (int32_t i = 0; i < l->n_turns; i++)
+        lacks = lacks || most_of(words, l->turn[i]) == 0;
+    const bool again = l->is_late && lacks && l->agreeing < MC_LOOK_FIRST;
+    l->agreeing = again ? 2 * l->agreeing : MC_LEARN_AGREEING;
+    if (again) {
+        enter(l, MC_LEARN_TURNS);
+        l->calls = (uint32_t)l->n_turns * turn_of(l);
+    }
+    return again;
+}
+
 void mc_learner_agree(mc_learner_t *l, const int64_t words[MC_LEARN_WORDS])
 {
+    if (tells_again(l, words))
+        return;
     const int64_t before = l->took[l->best];
     for (int32_t i = 0; i < l->n_turns; i++) {
         const int32_t c = l->turn[i];

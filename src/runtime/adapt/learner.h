@@ -9,6 +9,8 @@
  * fastest is used from then on. A later look compares it with one other that was not far slower, for longer if it seems
  * faster, and starts anew where its own time has changed.
  *
+ * Times that a GPU takes come late: the agreement is repeated, up to some times, until all ranks have told a time of each.
+ *
  * All that a learner does follows from how many calls there were and from what ranks combined, so it does the same on
  * all ranks. Only the times that a rank has noted are its own. It is asked at some calls, and tells at which one next:
  * those between do as the last one asked.
@@ -54,6 +56,8 @@ typedef struct {
     mc_trial_t round;
     uint32_t calls;      /* of turns: seen in this round; settled: until the look */
     uint32_t until_look; /* when it settles */
+    bool is_late;        /* times may come when a round is over: the agreement is repeated then, */
+    uint32_t agreeing;   /* and takes twice as many calls each time */
     int32_t n, best;     /* candidates, the planner's first; which is used */
     mc_ranked_t candidate[MC_CANDIDATES]; /* with what the links predict */
     int64_t took[MC_CANDIDATES];          /* ns; 0: not known */

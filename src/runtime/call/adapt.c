@@ -55,7 +55,30 @@ bool mc_adapt_is_unawaited(const meshcoll_request_t *r)
            !r->mesh->calls.adapt->deferred.first;
 }
 
-static int begin_agreement(meshcoll_t *h, mc_lesson_t *lesson)
+static int find(const meshcoll_t *h, const mc_lesson_t *lesson,
+                mc_ranked_t candidate[MC_CANDIDATES - 1], int32_t *n)
+{
+    return mc_candidates_find(&h->mesh, &h->links, &lesson->key, &lesson->learner.candidate[0],
+                              MC_CANDIDATES - 1, candidate, n);
+}
+
+/* Of a GPU, which this rank's can run with the memory that it has: by the words of those that have no times yet. */
+static void tell_candidates(meshcoll_t *h, const mc_lesson_t *lesson, const mc_call_t *call,
+                            int64_t words[MC_LEARN_WORDS])
+{
+    mc_ranked_t candidate[MC_CANDIDATES - 1];
+    mc_call_t tried = *call;
+    int32_t n = 0;
+    if (!lesson->key.memory || lesson->learner.n > 1 || find(h, lesson, candidate, &n))
+        return;
+    for (int32_t i = 0; i < n; i++) {
+        tried.best = candidate[i];
+        if (h->job->device->can_try(h, &tried))
+            words[1 + i] = 1;
+    }
+}
+
+static int begin_agreement(meshcoll_t *h, mc_lesson_t *lesson, const mc_call_t *call)
 {
     mc_adapt_t *const t = h->calls.adapt;
     mc_maxima_t *x;
@@ -67,6 +90,7 @@ static int begin_agreement(meshcoll_t *h, mc_lesson_t *lesson)
     x->which = lesson->agreement = ++t->begun;
     lesson->has_words = false;
     mc_learner_tell(&lesson->learner, x->words);
+    tell_candidates(h, lesson, call, x->words);
     return mc_maxima_start(x, MC_AGREEMENT_NUMBER, &t->done, x->which - 1, &t->pending);
 }
 
@@ -98,13 +122,15 @@ static int await(meshcoll_t *h, const mc_choice_key_t *key)
 static int offer(const meshcoll_t *h, mc_lesson_t *lesson)
 {
     mc_ranked_t candidate[MC_CANDIDATES - 1];
-    int32_t n;
-    const int status =
-        mc_candidates_find(&h->mesh, &h->links, &lesson->key, &lesson->learner.candidate[0],
-                           MC_COUNT(candidate), candidate, &n);
-    if (!status)
-        mc_learner_offer(&lesson->learner, candidate, n);
-    return status;
+    int32_t n, left = 0;
+    const int status = find(h, lesson, candidate, &n);
+    if (status)
+        return status;
+    for (int32_t i = 0; i < n; i++)
+        if (!lesson->key.memory || lesson->words[1 + i] < INT64_MAX)
+            candidate[left++] = candidate[i];
+    mc_learner_offer(&lesson->learner, candidate, left);
+    return MESHCOLL_OK;
 }
 
 /* Right links are not wrong by so much (docs/lab-notes/calibration.md). And so much is told. */
@@ -124,14 +150,15 @@ static void tell_off(const meshcoll_t *h, const mc_lesson_t *lesson, double took
 /* By the first times of the planner's choice. Links are too slow only if the rank that waited longest for others took
  * less, and too fast only if the last one took more, on a core of its own. Other work never makes a call faster: one that
  * takes far less time tells that links were measured beside it. Not of calls with a root, where ranks that only send are
- * done early; and not on links of another mesh. */
+ * done early; not on links of another mesh, nor on device memory. */
 static void doubt_links(meshcoll_t *h, mc_lesson_t *lesson)
 {
     const mc_learner_t *const l = &lesson->learner;
     const double most = (double)lesson->words[0] * 1e-9;
     const double least = -(double)lesson->words[MC_CANDIDATES] * 1e-9;
     const double predicted = l->candidate[0].seconds;
-    if (l->phase != MC_LEARN_WANTS || h->ranks.job_rank || mc_moves[lesson->key.collective].rooted)
+    if (l->phase != MC_LEARN_WANTS || h->ranks.job_rank || lesson->key.memory ||
+        mc_moves[lesson->key.collective].rooted)
         return;
     if (FAR * most < predicted)
         mc_calibrated_drop(h->job);
@@ -149,7 +176,7 @@ static mc_learn_turn_t take_turn(mc_adapt_t *t, mc_lesson_t *lesson)
     const mc_learn_turn_t turn = mc_learner_next(&lesson->learner);
     lesson->left = turn.calls;
     lesson->asked_for += turn.calls;
-    if (turn.timed) {
+    if (turn.timed && !lesson->key.memory) {
         t->timed.request = NULL; /* one that still runs is of another lesson */
         t->timed.lesson = lesson;
         t->timed.candidate = turn.candidate;
@@ -193,7 +220,10 @@ static mc_lesson_t *add(const meshcoll_t *h, const mc_call_t *call, int *status)
     mc_adapt_t *const t = h->calls.adapt;
     mc_ranked_t first = call->best;
     const int64_t ns = mc_adapt_recall(h, &call->key, &first);
-    return mc_lessons_add(&t->lessons, &call->key, &first, ns, status);
+    mc_lesson_t *const lesson = mc_lessons_add(&t->lessons, &call->key, &first, ns, status);
+    if (lesson)
+        lesson->learner.is_late = call->on_device;
+    return lesson;
 }
 
 /* One call more that finds no room. */
@@ -226,7 +256,7 @@ static int choose(meshcoll_t *h, mc_lesson_t *lesson, mc_call_t *call)
     else
         status = mc_adapt_ask(h, lesson, &turn);
     if (!status && turn.agrees)
-        status = begin_agreement(h, lesson);
+        status = begin_agreement(h, lesson, call);
     if (status)
         return status;
     if (turn.candidate != lesson->candidate)
@@ -239,6 +269,12 @@ static int choose(meshcoll_t *h, mc_lesson_t *lesson, mc_call_t *call)
     return MESHCOLL_OK;
 }
 
+/* For a call without a lesson. Of one on device memory the cache has no request that keeps the choice. */
+static int look(meshcoll_t *h, mc_call_t *call)
+{
+    return call->on_device ? mc_cache_choose(h, call) : mc_cache_look(h, call);
+}
+
 int mc_adapt_choose(meshcoll_t *h, mc_call_t *call)
 {
     mc_adapt_t *const t = h->calls.adapt;
@@ -246,9 +282,11 @@ int mc_adapt_choose(meshcoll_t *h, mc_call_t *call)
     mc_cache_key(h, call);
     call->left = &h->calls.unlearned;
     if (!mc_adapt_learns(h, &call->key))
-        return mc_cache_look(h, call);
+        return look(h, call);
+    if (call->on_device && t->begun != t->done) /* a program that enqueues may wait for no call */
+        (void)mc_job_progress(h->job);
     mc_lesson_t *lesson = mc_lessons_find(&t->lessons, &call->key);
-    if (t->deferred.first || !is_ready(lesson)) {
+    if (t->deferred.first || (!call->is_aside && !is_ready(lesson))) {
         call->is_deferred = !call->waits;
         if (call->is_deferred)
             return MESHCOLL_OK;
@@ -256,8 +294,13 @@ int mc_adapt_choose(meshcoll_t *h, mc_call_t *call)
         lesson = mc_lessons_find(&t->lessons, &call->key); /* it may be gone, or have come */
     }
     if (!status && !lesson)
-        status = mc_cache_look(h, call);
-    return status ? status : choose(h, lesson, call);
+        status = look(h, call);
+    if (status || !call->is_aside)
+        return status ? status : choose(h, lesson, call);
+    call->candidate = lesson ? lesson->learner.best : 0;
+    if (lesson)
+        call->best = lesson->learner.candidate[call->candidate];
+    return MESHCOLL_OK;
 }
 
 /* Times ----------------------------------------------------------------------------------------------- */
@@ -313,6 +356,15 @@ void mc_timed_await(meshcoll_request_t *r)
     mc_adapt_t *const t = timed_of(r);
     if (t && t->timed.awaited == 0)
         t->timed.awaited = mc_now();
+}
+
+void mc_adapt_note(const meshcoll_t *h, const mc_choice_key_t *key, int32_t candidate,
+                   double seconds)
+{
+    mc_adapt_t *const t = h->calls.adapt;
+    mc_lesson_t *const lesson = t ? mc_lessons_find(&t->lessons, key) : NULL;
+    if (lesson && candidate < lesson->learner.n)
+        mc_learner_note(&lesson->learner, candidate, (int64_t)(seconds * 1e9));
 }
 
 static const mc_request_kind_t timed_kind = {

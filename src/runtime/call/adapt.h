@@ -4,7 +4,7 @@
  * A call that finds its request bound counts in its learner (`left` in cache.h), and asks it only where that is due:
  * requests are bound to one candidate, and unbound where another one is used next. Any other call counts too, whether it
  * is blocking, nonblocking or of a group, so that ranks may differ in that. Not those that have a strategy of their own,
- * or whose strategy is forced; nor calls on device memory, which take the planner's choice.
+ * or whose strategy is forced.
  *
  * Ranks agree by an allreduce of maxima that nobody waits for: it begins at the same call on all ranks, and its result is
  * used from a later call on, the same on all ranks too. Should it not be complete by then, a blocking call waits for
@@ -13,6 +13,10 @@
  * all calls in their order.
  *
  * An agreement runs when the one before it is complete, so that all share one operation number.
+ *
+ * Calls on device memory have lessons of their own. A GPU times them, and their times come when their streams are there,
+ * so ranks tell them until all have come. Candidates are those that every rank can run with the memory that its calls
+ * have taken so far. What is captured or persistent uses what was learned, and does not count.
  *
  * Persistent requests may be started in any order, so each learns for itself, by the number of its starts (start.c). Its
  * agreements are barriers of its lead, each at the start that begins an epoch for it. A start that must wait for one is
@@ -93,6 +97,9 @@ void mc_adapt_time_as(mc_run_t *r, const mc_request_kind_t *kind, bool blocks);
 int mc_timed_begin(meshcoll_request_t *r);
 int mc_timed_end(meshcoll_request_t *r);
 void mc_timed_await(meshcoll_request_t *r);
+/* Of a call that is timed on a GPU: what it took there; less than 0: it is not known. */
+void mc_adapt_note(const meshcoll_t *h, const mc_choice_key_t *key, int32_t candidate,
+                   double seconds);
 /* Its request is freed. */
 void mc_adapt_leave(meshcoll_t *h, mc_study_t *study);
 /* Takes a request that starts, planned anew if need be, when it is known how. It is held as one whose calls are

@@ -151,6 +151,7 @@ static mc_choice_key_t key_of(const meshcoll_t *h, const mc_call_t *call)
                              .ordered = h->calls.adapt && h->calls.ordered && !aligned &&
                                         mc_moves[a->collective].reduces &&
                                         !mc_op_associates(a->op, a->datatype),
+                             .memory = (uint8_t)(call->on_device + (call->window > 0)),
                              .pacing = mc_handle_pacing(h),
                              .aligned = aligned};
 }

@@ -34,7 +34,8 @@ bool mc_adapt_is_slow(const meshcoll_t *h)
         const mc_learner_t *const l = &all.lesson[i]->learner;
         const uint64_t bytes = all.lesson[i]->key.bytes;
         const double ratio = (double)l->took[l->best] * 1e-9 / l->candidate[l->best].seconds;
-        if (mc_moves[all.lesson[i]->key.collective].rooted || !(ratio > 0))
+        const mc_choice_key_t *const key = &all.lesson[i]->key;
+        if (key->memory || mc_moves[key->collective].rooted || !(ratio > 0))
             continue;
         if (bytes > most) {
             others = fmax(others, longest);
@@ -51,6 +52,7 @@ void mc_adapt_print(const meshcoll_t *h, mc_text_t *text)
 {
     static const char *const phase[MC_LEARN_PHASES] = {
         "first calls", "candidates take turns", "ranks agree", "candidates come next", "settled"};
+    static const char *const memory[] = {"", ", on device memory", ", on registered memory"};
     const mc_lessons_t all = h->calls.adapt ? all_of(h->calls.adapt) : (mc_lessons_t){0};
     for (int32_t i = 0; i < all.n; i++) {
         const mc_lesson_t *const lesson = all.lesson[i];
@@ -60,7 +62,8 @@ void mc_adapt_print(const meshcoll_t *h, mc_text_t *text)
                     (unsigned long long)lesson->key.bytes);
         if (mc_moves[lesson->key.collective].rooted)
             mc_text_add(text, ", root %d", mc_comm_rank_of(&h->order, lesson->key.root));
-        mc_text_add(text, "%s: %s%s\n", lesson->key.ordered ? ", in one order of sums" : "",
+        mc_text_add(text, "%s%s: %s%s\n", memory[lesson->key.memory],
+                    lesson->key.ordered ? ", in one order of sums" : "",
                     phase[lesson->learner.phase],
                     lesson->links_off ? "; its links are off by more than 2" : "");
         mc_learner_print(&lesson->learner, &h->mesh, text);

@@ -32,9 +32,11 @@ typedef struct {
     const char *strategy; /* for this operation only; NULL: none */
     bool unforced;        /* the planner's, whatever is forced */
     bool in_order;        /* reduced in the order of ranks */
-    bool ordered;  /* learns among strategies of one order of sums (compose/strategy/order.h) */
-    bool learned;  /* the choice is that of a learner (runtime/adapt/lessons.h) */
-    bool one_line; /* by phases along all dimensions merged; of a mesh always with in_order */
+    bool ordered; /* learns among strategies of one order of sums (compose/strategy/order.h) */
+    bool learned; /* the choice is that of a learner (runtime/adapt/lessons.h) */
+    /* Where its buffers are, for what calls learn: on a GPU, and there in registered memory; 0: of the host. */
+    uint8_t memory;
+    bool one_line;      /* by phases along all dimensions merged; of a mesh always with in_order */
     mc_pacing_t pacing; /* how the library will run it */
     /* by the aligned tree over these, the handle's; NULL: in any way */
     const mc_numbering_t *aligned;
@@ -45,7 +47,7 @@ static inline bool mc_choice_key_same(const mc_choice_key_t *a, const mc_choice_
 {
     return a->bytes == b->bytes && a->collective == b->collective && a->root == b->root &&
            a->unforced == b->unforced && a->in_order == b->in_order && a->ordered == b->ordered &&
-           a->aligned == b->aligned;
+           a->aligned == b->aligned && a->memory == b->memory;
 }
 
 /* The query of the planner. */

@@ -40,6 +40,8 @@ typedef struct mc_device_ops {
      * end; or makes a persistent request for it. */
     int (*run)(meshcoll_t *mesh, struct mc_call *call);
     int (*init)(meshcoll_t *mesh, struct mc_call *call, meshcoll_request_t **request);
+    /* Can a call run the strategy call->best with the memory that calls of the mesh have taken so far? Prepares it. */
+    bool (*can_try)(meshcoll_t *mesh, const struct mc_call *call);
     /* The public calls of these names. */
     int (*enqueue)(meshcoll_t *mesh, const meshcoll_args_t *args, void *stream);
     int (*enqueue_request)(meshcoll_request_t *request, void *stream);

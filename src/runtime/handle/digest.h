@@ -13,8 +13,8 @@
 
 /* Every process numbers its own operations; they are one. */
 enum { MC_DIGEST_USERS = MESHCOLL_OPS, MC_DIGEST_BARRIER, MC_DIGEST_NO_OP, MC_DIGEST_OPS };
-/* Odd: added to those of calls on device memory, and for each number of theirs. */
-enum { MC_DIGEST_DEVICE = 181, MC_DIGEST_NUMBER = 311 };
+/* Odd: added to those of calls on device memory, and for each number of theirs, and candidate that they have learned. */
+enum { MC_DIGEST_DEVICE = 181, MC_DIGEST_NUMBER = 311, MC_DIGEST_CANDIDATE = 97 };
 _Static_assert(MC_DIGEST_OPS <= 16, "four bits");
 _Static_assert(MESHCOLL_DATATYPES <= 32 && MC_TAG_DIGEST_BITS >= 9,
                "predefined types are told apart");

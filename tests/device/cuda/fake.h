@@ -44,6 +44,9 @@ FAKE_API unsigned fake_calls(const char *function);
 FAKE_API void fake_islands(int first);
 /* Microseconds that each kernel sleeps before it begins; threads of a block that run, 1 at first. */
 FAKE_API void fake_kernels(unsigned sleep, unsigned threads);
+/* From now on events tell the time of their stream's own clock, which stands but for kernels that walk programs: each
+ * takes as many seconds as `took` says when it has run. NULL: real time. */
+FAKE_API void fake_clock(double (*took)(const mc_device_call_t *call));
 /* Microseconds that each copy of a stream sleeps before it begins. */
 FAKE_API void fake_copies(unsigned sleep);
 /* Operations of a stream that are not done, beyond which a call waits to add one; 0: any number. */

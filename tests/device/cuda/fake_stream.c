@@ -53,6 +53,7 @@ struct CUstream_st {
     pthread_t thread;
     fake_graph_t graph; /* it is being captured into; NULL: none */
     bool spoilt;        /* the capture */
+    double clock;       /* fake_clock; its thread's */
 };
 
 _Atomic int fake_captures;
@@ -62,6 +63,12 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct CUstream_st *default_stream;
 static _Atomic unsigned copy_sleep, most_queued;
+static double (*_Atomic kernel_took)(const mc_device_call_t *call);
+
+void fake_clock(double (*took)(const mc_device_call_t *call))
+{
+    kernel_took = took;
+}
 
 void fake_copies(unsigned sleep)
 {
@@ -90,12 +97,12 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static void do_event(const op_t *op)
+static void do_event(const struct CUstream_st *s, const op_t *op)
 {
     pthread_mutex_lock(&lock);
     if (op->sort == RECORD) {
         op->event.event->done = op->event.number;
-        op->event.event->at = now();
+        op->event.event->at = kernel_took ? s->clock : now();
     }
     while (op->sort == AWAIT && op->event.event->done < op->event.number)
         pthread_cond_wait(&changed, &lock);
@@ -127,11 +134,13 @@ static void do_word(const mc_cu_memory_op_t *op)
     fake_open_memory(false);
 }
 
-static void run(const op_t *op)
+static void run(struct CUstream_st *s, const op_t *op)
 {
     switch (op->sort) {
     case KERNEL:
         fake_run(&op->kernel);
+        if (kernel_took && fake_parameter(op->kernel.function) == sizeof op->kernel.launch)
+            s->clock += kernel_took(&op->kernel.launch.one);
         break;
     case COPY:
         if (copy_sleep > 0)
@@ -152,7 +161,7 @@ static void run(const op_t *op)
         do_word(&op->word);
         break;
     default:
-        do_event(op);
+        do_event(s, op);
     }
 }
 
@@ -173,7 +182,7 @@ static void *serve(void *argument)
         if (!s->first)
             s->end = &s->first;
         pthread_mutex_unlock(&lock);
-        run(op);
+        run(s, op);
         free(op);
         pthread_mutex_lock(&lock);
         s->done++;

@@ -131,6 +131,7 @@ static int run(const void *context, mc_seat_t *seat)
     job->rank(mesh);
     meshcoll_destroy(mesh);
     NEED(!rig->tidy || fake_areas() == rig->leaves);
+    NEED(!rig->tidy || fake_calls("cuEventCreate") == fake_calls("cuEventDestroy_v2"));
     fflush(stdout);
     return 0;
 }

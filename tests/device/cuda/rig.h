@@ -95,7 +95,7 @@ int rig_await_error(meshcoll_t *mesh);
     X(no_kernels) X(disagree) X(refused) X(stale) X(stale_captured) X(stale_start) X(differ) X(far_differ) X(progress_thread) X(nothing_left) X(any_order)                     \
     X(streams) X(slow) X(queue_full) X(gave_up) X(killed) X(executor)                              \
     X(registered) X(registered_late) X(registered_captured) X(cannot_register)                     \
-    X(explained) X(counted) X(staged) X(staged_ends) X(staged_fails) X(scaled) X(passing)      \
+    X(learned) X(late_times) X(learned_captured) X(learned_bits) X(explained) X(counted) X(staged) X(staged_ends) X(staged_fails) X(scaled) X(passing)      \
     X(far_collectives) X(far_ragged) X(far_3d) X(far_types) X(far_strategies) X(far_unequal)    \
     X(far_long) X(far_in_flight) X(far_mixed) X(far_parts) X(far_blocking) X(far_persistent)    \
     X(far_threads) X(far_idle) X(far_launch_blocking) X(far_captured) X(far_late) X(far_aborted) X(far_killed)         \
