@@ -7,14 +7,22 @@ build=$(cd "${MESHCOLL_BUILD_DIR:-build/test}" && pwd)
 job=$build/tests/status/job
 unset MESHCOLL_MESH MESHCOLL_LINKS MESHCOLL_TRANSPORTS
 export MESHCOLL_TUNE_FILE=$scratch/none.json XDG_CACHE_HOME=$scratch/cache
-export MESHCOLL_CALIBRATE=20 # two seconds in one box: enough on cores that are busy
+export MESHCOLL_CALIBRATE=5 MESHCOLL_LOG=info # half a second in one box
 
-# created [VARIABLE=VALUE …]: makes a mesh of 2 ranks; leaves what it says of its links in $links.
+# created [VARIABLE=VALUE …]: makes a mesh of 2 ranks; leaves what it says of its links in $links. Where the time does not
+# suffice beside busy programs, it is doubled from then on, unless it is given.
 created() {
-    rm -f "$scratch/explained"
-    env "$@" MESHCOLL_EXPLAIN="$scratch/explained" "$MESHCOLL" run -n 2 "$program" >"$scratch/out" 2>"$scratch/err" ||
-        fail "$*: exit status $?: $(cat "$scratch/err")"
-    links=$(sed -n 's/^links: //p' "$scratch/explained")
+    for (( ; ; )); do
+        rm -f "$scratch/explained"
+        env "$@" MESHCOLL_EXPLAIN="$scratch/explained" "$MESHCOLL" run -n 2 "$program" >"$scratch/out" 2>"$scratch/err" ||
+            fail "$*: exit status $?: $(cat "$scratch/err")"
+        links=$(sed -n 's/^links: //p' "$scratch/explained")
+        if ! grep -q " ms did not suffice for " "$scratch/err" || [[ "$*" == *MESHCOLL_CALIBRATE=* ]] ||
+            ((2 * MESHCOLL_CALIBRATE > 600)); then
+            break
+        fi
+        MESHCOLL_CALIBRATE=$((2 * MESHCOLL_CALIBRATE))
+    done
 }
 
 # kept: the files that are there
@@ -118,15 +126,20 @@ start() { # start [VARIABLE=VALUE …]: four ranks that measure for long; leaves
         pid+=($!)
     done
     port=$((port + 1))
-    sleep 1.5
+    # their monitors are connected, so that they measure
+    for ((i = 0; i < 600; i++)); do
+        "$MESHCOLL" status "${pid[0]}" >"$scratch/status" 2>&1
+        [ "$(grep "^ *[0-3] " "$scratch/status" | grep -cv "does not answer")" -eq 4 ] && return
+        sleep 0.05
+    done
+    fail "they do not measure: $(cat "$scratch/status" "$scratch"/err.?)"
 }
 named() { # named TEXT: the other ranks end with an error, and say TEXT
-    local rank begin=$SECONDS
+    local rank
     for rank in 0 1 3; do
         if wait "${pid[rank]}"; then fail "rank $rank has made a mesh"; fi
         grep -q "$1" "$scratch/err.$rank" || fail "rank $rank: expected '$1' in: $(cat "$scratch/err.$rank")"
     done
-    [ $((SECONDS - begin)) -lt 50 ] || fail "it took $((SECONDS - begin)) s"
 }
 start
 kill -9 "${pid[2]}"
@@ -134,7 +147,7 @@ named "rank 2"
 wait "${pid[2]}" 2>/dev/null
 start MESHCOLL_TIMEOUT=2
 kill -STOP "${pid[2]}"
-named "rank 2"
+named "rank 2\|does not answer: it is stopped" # one that gets no core does not either
 kill -9 "${pid[2]}"
 wait "${pid[2]}" 2>/dev/null
 [ -z "$(kept)" ] || fail "half a measurement was kept: $(kept)"
