@@ -160,13 +160,8 @@ int meshcoll_send_begin(meshcoll_t *mesh, const void *buffer, size_t count,
                         meshcoll_datatype_t datatype, int peer, int tag,
                         meshcoll_request_t **request)
 {
-    const call_t c = {.name = "meshcoll_send_begin",
-                      .sends = true,
-                      .buffer = (void *)buffer,
-                      .count = count,
-                      .datatype = datatype,
-                      .peer = peer,
-                      .tag = tag};
+    const call_t c = {
+        "meshcoll_send_begin", true, (void *)buffer, count, datatype, peer, tag, NULL};
     return begin_locked(mesh, &c, request);
 }
 
@@ -174,39 +169,21 @@ int meshcoll_recv_begin(meshcoll_t *mesh, void *buffer, size_t count, meshcoll_d
                         int peer, int tag, meshcoll_received_t *received,
                         meshcoll_request_t **request)
 {
-    const call_t c = {.name = "meshcoll_recv_begin",
-                      .buffer = buffer,
-                      .count = count,
-                      .datatype = datatype,
-                      .peer = peer,
-                      .tag = tag,
-                      .received = received};
+    const call_t c = {"meshcoll_recv_begin", false, buffer, count, datatype, peer, tag, received};
     return begin_locked(mesh, &c, request);
 }
 
 int meshcoll_send(meshcoll_t *mesh, const void *buffer, size_t count, meshcoll_datatype_t datatype,
                   int peer, int tag)
 {
-    const call_t c = {.name = "meshcoll_send",
-                      .sends = true,
-                      .buffer = (void *)buffer,
-                      .count = count,
-                      .datatype = datatype,
-                      .peer = peer,
-                      .tag = tag};
+    const call_t c = {"meshcoll_send", true, (void *)buffer, count, datatype, peer, tag, NULL};
     return run(mesh, &c);
 }
 
 int meshcoll_recv(meshcoll_t *mesh, void *buffer, size_t count, meshcoll_datatype_t datatype,
                   int peer, int tag, meshcoll_received_t *received)
 {
-    const call_t c = {.name = "meshcoll_recv",
-                      .buffer = buffer,
-                      .count = count,
-                      .datatype = datatype,
-                      .peer = peer,
-                      .tag = tag,
-                      .received = received};
+    const call_t c = {"meshcoll_recv", false, buffer, count, datatype, peer, tag, received};
     return run(mesh, &c);
 }
 
@@ -215,20 +192,14 @@ int meshcoll_recv(meshcoll_t *mesh, void *buffer, size_t count, meshcoll_datatyp
 int mc_note_send(meshcoll_t *h, int32_t rank, int32_t tag, const void *note, size_t bytes,
                  mc_transfer_t **transfer)
 {
-    const call_t c = {.sends = true,
-                      .buffer = (void *)note,
-                      .count = bytes,
-                      .datatype = MESHCOLL_UINT8,
-                      .peer = rank,
-                      .tag = tag};
+    const call_t c = {NULL, true, (void *)note, bytes, MESHCOLL_UINT8, rank, tag, NULL};
     return begin(h, &c, transfer);
 }
 
 int mc_note_recv(meshcoll_t *h, int32_t rank, int32_t tag, void *note, size_t bytes,
                  mc_transfer_t **transfer)
 {
-    const call_t c = {
-        .buffer = note, .count = bytes, .datatype = MESHCOLL_UINT8, .peer = rank, .tag = tag};
+    const call_t c = {NULL, false, note, bytes, MESHCOLL_UINT8, rank, tag, NULL};
     return begin(h, &c, transfer);
 }
 
