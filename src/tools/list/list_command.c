@@ -3,6 +3,13 @@
 
 #include <string.h>
 
+/* What the command line gives; a process runs one command. */
+static struct {
+    const char *name, *mesh_text;
+    mc_mesh_t mesh; /* for the texts of strategies */
+    bool json;
+} given = {.mesh_text = "box=4,gpu=8"};
+
 static int print_table(mc_table_t *table)
 {
     table->breaks = true;
@@ -19,10 +26,9 @@ static const char *const meaning[MC_PLACEMENTS] = {
     [MC_SOURCE] = "a block for every rank", [MC_DESTINATION] = "a block from every rank",
 };
 
-static int print_collectives(const mc_mesh_t *mesh)
+static int print_collectives(void)
 {
     mc_table_t table = mc_table("lll");
-    (void)mesh;
     printf("collectives, and the moves along one dimension that strategies are made of\n\n");
     mc_table_add(&table, "collective\tbefore\tafter");
     for (int c = 0; c < MESHCOLL_COLLECTIVES; c++) {
@@ -34,10 +40,9 @@ static int print_collectives(const mc_mesh_t *mesh)
     return print_table(&table);
 }
 
-static json_t *json_collectives(const mc_mesh_t *mesh)
+static json_t *json_collectives(void)
 {
     json_t *const list = json_array();
-    (void)mesh;
     for (int c = 0; c < MESHCOLL_COLLECTIVES; c++) {
         const mc_move_t *const move = &mc_moves[c];
         json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:b, s:b}", "name", move->name,
@@ -88,10 +93,9 @@ static const char *lengths_of(mc_aligned_t aligned)
     return text[aligned];
 }
 
-static int print_algorithms(const mc_mesh_t *mesh)
+static int print_algorithms(void)
 {
     mc_table_t table = mc_table("ll");
-    (void)mesh;
     printf("algorithms on one line of ranks; write the dimension after it: bcast:mst(box)\n\n");
     mc_table_add(&table, "algorithm\thow");
     for (int32_t i = 0; i < mc_n_algorithms; i++) {
@@ -106,10 +110,9 @@ static int print_algorithms(const mc_mesh_t *mesh)
     return print_table(&table);
 }
 
-static json_t *json_algorithms(const mc_mesh_t *mesh)
+static json_t *json_algorithms(void)
 {
     json_t *const list = json_array();
-    (void)mesh;
     for (int32_t i = 0; i < mc_n_algorithms; i++) {
         const mc_algorithm_t *const a = &mc_algorithms[i];
         json_array_append_new(list, json_pack("{s:s, s:s, s:b, s:b, s:b, s:s?}", "collective",
@@ -124,37 +127,36 @@ static json_t *json_algorithms(const mc_mesh_t *mesh)
 /* Named strategies ------------------------------------------------------------------------------- */
 
 /* NULL: there is none on this mesh. */
-static const char *named_text(const mc_named_t *named, const mc_mesh_t *mesh)
+static const char *named_text(const mc_named_t *named)
 {
     mc_strategy_t strategy;
-    const bool exists = !mc_strategy_named(named->name, named->collective, mesh, &strategy);
-    return exists ? mc_show_strategy(&strategy, mesh) : NULL;
+    const bool exists = !mc_strategy_named(named->name, named->collective, &given.mesh, &strategy);
+    return exists ? mc_show_strategy(&strategy, &given.mesh) : NULL;
 }
 
-static int print_strategies(const mc_mesh_t *mesh)
+static int print_strategies(void)
 {
     mc_table_t table = mc_table("lll");
-    printf("named strategies, and below each its text on %s\n\n", mc_show_mesh(mesh));
+    printf("named strategies, and below each its text on %s\n\n", mc_show_mesh(&given.mesh));
     mc_table_add(&table, "collective\tname\twhat it does");
     for (int32_t i = 0; i < mc_named_count(); i++) {
         const mc_named_t *const named = mc_named_at(i);
         const bool first = i == 0 || mc_named_at(i - 1)->collective != named->collective;
-        const char *const written = named_text(named, mesh);
+        const char *const written = named_text(named);
         mc_table_add(&table, "%s\t%s\t%s\t\t\t  %s", first ? mc_moves[named->collective].name : "",
                      named->name, named->help, written ? written : "none on this mesh");
     }
     return print_table(&table);
 }
 
-static json_t *json_strategies(const mc_mesh_t *mesh)
+static json_t *json_strategies(void)
 {
     json_t *const list = json_array();
     for (int32_t i = 0; i < mc_named_count(); i++) {
         const mc_named_t *const named = mc_named_at(i);
-        json_array_append_new(list,
-                              json_pack("{s:s, s:s, s:s, s:s?}", "collective",
-                                        mc_moves[named->collective].name, "name", named->name,
-                                        "help", named->help, "strategy", named_text(named, mesh)));
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s?}", "collective",
+                                              mc_moves[named->collective].name, "name", named->name,
+                                              "help", named->help, "strategy", named_text(named)));
     }
     return list;
 }
@@ -178,9 +180,8 @@ static int print_link_presets(void)
     return print_table(&table);
 }
 
-static int print_links(const mc_mesh_t *mesh)
+static int print_links(void)
 {
-    (void)mesh;
     int status = print_link_presets();
     printf("where their numbers come from\n\n");
     mc_table_t sources = mc_table("ll");
@@ -197,10 +198,9 @@ static int print_links(const mc_mesh_t *mesh)
     return status ? status : print_table(&table);
 }
 
-static json_t *json_links(const mc_mesh_t *mesh)
+static json_t *json_links(void)
 {
     json_t *const links = json_array(), *const clusters = json_array();
-    (void)mesh;
     for (int32_t i = 0; i < mc_n_link_presets; i++) {
         const mc_link_preset_t *const p = &mc_link_presets[i];
         json_array_append_new(links, json_pack("{s:s, s:s, s:f, s:f, s:f, s:o, s:b}", "name",
@@ -220,8 +220,8 @@ static json_t *json_links(const mc_mesh_t *mesh)
 
 static const struct {
     const char *name;
-    int (*print)(const mc_mesh_t *mesh);
-    json_t *(*json)(const mc_mesh_t *mesh);
+    int (*print)(void);
+    json_t *(*json)(void);
 } sections[] = {
     {"collectives", print_collectives, json_collectives},
     {"algorithms", print_algorithms, json_algorithms},
@@ -230,47 +230,42 @@ static const struct {
 };
 
 /* NULL: all. */
-static int print_sections(const char *name, const mc_mesh_t *mesh, bool as_json)
+static int print_sections(const char *name)
 {
-    json_t *const json = json_pack("{s:s, s:o}", "command", "list", "mesh", mc_json_mesh(mesh));
+    json_t *const json =
+        json_pack("{s:s, s:o}", "command", "list", "mesh", mc_json_mesh(&given.mesh));
     int status = MESHCOLL_OK;
     bool found = false;
     for (size_t i = 0; i < MC_COUNT(sections) && !status; i++) {
         if (name && strcmp(sections[i].name, name) != 0)
             continue;
         found = true;
-        if (as_json)
-            json_object_set_new(json, sections[i].name, sections[i].json(mesh));
+        if (given.json)
+            json_object_set_new(json, sections[i].name, sections[i].json());
         else
-            status = sections[i].print(mesh);
+            status = sections[i].print();
     }
     if (!found)
         status = mc_fail(MESHCOLL_ERR_INVALID_ARG,
                          "there is no list of '%s'; expected collectives, algorithms, strategies "
                          "or links",
                          name);
-    if (!status && as_json)
+    if (!status && given.json)
         return mc_json_print(json);
     json_decref(json);
     return status;
 }
 
-/* What the command line gives; a process runs one command. */
-static struct {
-    const char *name, *mesh;
-    bool json;
-} given = {.mesh = "box=4,gpu=8"};
-
 static const mc_option_t options[] = {
-    MC_OPTION_TEXT("mesh", "MESH", "for the texts of strategies: box=4,gpu=8", &given.mesh),
+    MC_OPTION_TEXT("mesh", "MESH", "for the texts of strategies: box=4,gpu=8", &given.mesh_text),
     MC_OPTION_FLAG("json", "as JSON", &given.json),
     {0},
 };
+
 static int run(void)
 {
-    mc_mesh_t mesh;
-    const int status = mc_read_mesh(given.mesh, &mesh);
-    return status ? status : print_sections(given.name, &mesh, given.json);
+    const int status = mc_read_mesh(given.mesh_text, &given.mesh);
+    return status ? status : print_sections(given.name);
 }
 
 const mc_command_t mc_list_command = {
