@@ -174,15 +174,12 @@ void mc_learner_tell(const mc_learner_t *l, int64_t words[MC_LEARN_WORDS])
     }
 }
 
-/* Of the ranks the most, or the least; 0: some rank does not know it. */
-static int64_t most_of(const int64_t words[MC_LEARN_WORDS], int32_t c)
+/* Of the ranks' times the most in a call with a root, else the least; 0: some rank does not know it. */
+static int64_t combined(const mc_learner_t *l, const int64_t words[MC_LEARN_WORDS], int32_t c)
 {
-    return words[c] <= MOST_NS ? words[c] : 0;
-}
-
-static int64_t least_of(const int64_t words[MC_LEARN_WORDS], int32_t c)
-{
-    return most_of(words, c) > 0 ? -words[MC_CANDIDATES + c] : 0;
+    if (words[c] > MOST_NS)
+        return 0;
+    return is_rooted(l) ? words[c] : -words[MC_CANDIDATES + c];
 }
 
 /* Sorts the turns by time, without those of which none is known; returns how many are left. */
@@ -242,7 +239,7 @@ static bool tells_again(mc_learner_t *l, const int64_t words[MC_LEARN_WORDS])
 {
     bool lacks = false;
     for (int32_t i = 0; i < l->n_turns; i++)
-        lacks = lacks || most_of(words, l->turn[i]) == 0;
+        lacks = lacks || combined(l, words, l->turn[i]) == 0;
     const bool again = l->is_late && lacks && l->agreeing < MC_LOOK_FIRST;
     l->agreeing = again ? 2 * l->agreeing : MC_LEARN_AGREEING;
     if (again) {
@@ -257,10 +254,8 @@ void mc_learner_agree(mc_learner_t *l, const int64_t words[MC_LEARN_WORDS])
     if (tells_again(l, words))
         return;
     const int64_t before = l->took[l->best];
-    for (int32_t i = 0; i < l->n_turns; i++) {
-        const int32_t c = l->turn[i];
-        l->took[c] = is_rooted(l) ? most_of(words, c) : least_of(words, c);
-    }
+    for (int32_t i = 0; i < l->n_turns; i++)
+        l->took[l->turn[i]] = combined(l, words, l->turn[i]);
     enter(l, MC_LEARN_SETTLED);
     if (l->round == MC_TRIAL_FIRST && l->took[l->best] > 0)
         enter(l, MC_LEARN_WANTS);

@@ -4,6 +4,7 @@
 #include "base/system/descriptor.h"
 #include "base/system/file.h"
 #include "base/system/log.h"
+#include "job/environment/launcher.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -88,16 +89,11 @@ void mc_cluster_print(const mc_cluster_t *c, mc_text_t *text)
 
 /* The file ------------------------------------------------------------------------------------- */
 
-static const char *given(const char *name)
-{
-    const char *const value = getenv(name);
-    return value && *value ? value : NULL;
-}
-
 int mc_tuned_path(char path[MC_TUNED_PATH])
 {
-    const char *const file = given("MESHCOLL_TUNE_FILE"), *const config = given("XDG_CONFIG_HOME"),
-                      *const home = given("HOME");
+    const char *const file = mc_variable("MESHCOLL_TUNE_FILE"),
+                      *const config = mc_variable("XDG_CONFIG_HOME"),
+                      *const home = mc_variable("HOME");
     mc_text_t text = mc_text(path, MC_TUNED_PATH);
     if (file)
         mc_text_add(&text, "%s", file);

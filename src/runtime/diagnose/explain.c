@@ -1,9 +1,9 @@
 /* Explain: its setting, and the samples of each run. */
 #include "runtime/diagnose/explain.h"
 
+#include "mesh/link/link_text.h"
 #include "runtime/call/args.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,19 +12,14 @@
 
 enum { FACTOR = 2 };
 
-static bool is_word(const char *at, size_t n, const char *word)
+static int parse_factor(mc_word_t number, double *factor)
 {
-    return strlen(word) == n && memcmp(at, word, n) == 0;
-}
-
-static int parse_factor(const char *at, size_t n, double *factor)
-{
-    char *end;
-    const double value = mc_number_read(at, &end);
-    if (end != at + n || !(value > 1) || !isfinite(value))
+    const mc_word_t given = number;
+    double value;
+    if (!mc_read_number(&number, &value) || number.n > 0 || !(value > 1))
         return mc_fail(MESHCOLL_ERR_PARSE,
                        "MESHCOLL_EXPLAIN: expected a number above 1 after factor:, got \"%.*s\"",
-                       (int)n, at);
+                       (int)given.n, given.at);
     *factor = value;
     return MESHCOLL_OK;
 }
@@ -32,24 +27,21 @@ static int parse_factor(const char *at, size_t n, double *factor)
 /* Reads words separated by commas; anything else is a path, to the end of the text. */
 static int parse(const char *text, mc_explain_t *e, bool *on)
 {
-    static const char factor[] = "factor:";
-    const size_t prefix = sizeof factor - 1;
+    mc_word_t rest = mc_word_of(text);
+    int status = MESHCOLL_OK;
     *on = true;
-    for (const char *at = text; *at;) {
-        const size_t n = strcspn(at, ",");
-        if (is_word(at, n, "0") || is_word(at, n, "off")) {
+    while (!status && rest.n > 0 && !e->path) {
+        const char *const path = rest.at;
+        mc_word_t value = mc_word_cut(&rest, ',');
+        const mc_word_t whole = value, name = mc_word_cut(&value, ':');
+        if (mc_word_is(whole, "0") || mc_word_is(whole, "off"))
             *on = false;
-        } else if (strncmp(at, factor, prefix) == 0) {
-            const int status = parse_factor(at + prefix, n - prefix, &e->factor);
-            if (status)
-                return status;
-        } else if (!is_word(at, n, "1") && !is_word(at, n, "stderr") && n > 0) {
-            e->path = strdup(at);
-            return e->path ? MESHCOLL_OK : mc_fail_memory("a path");
-        }
-        at += n + (at[n] == ',');
+        else if (mc_word_is(name, "factor") && name.n < whole.n)
+            status = parse_factor(value, &e->factor);
+        else if (!mc_word_is(whole, "1") && !mc_word_is(whole, "stderr") && whole.n > 0)
+            status = (e->path = strdup(path)) ? MESHCOLL_OK : mc_fail_memory("a path");
     }
-    return MESHCOLL_OK;
+    return status;
 }
 
 static int copy(const char *text, char **copied)

@@ -14,12 +14,6 @@ typedef struct {
 
 /* Checks ------------------------------------------------------------------------------------------ */
 
-static int compare_ints(const void *a, const void *b)
-{
-    const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-    return (x > y) - (x < y);
-}
-
 static int check_list(const meshcoll_t *h, const list_t *l)
 {
     const int own = mc_comm_rank_of(&h->order, h->rank);
@@ -200,7 +194,7 @@ static int set_order(mc_members_t *p, const list_t *l)
     for (int32_t i = 0; i < l->n; i++) {
         const int32_t rank = mc_mesh_rank_of(&p->parent->order, l->rank[i]);
         const int32_t *const at =
-            bsearch(&rank, p->member, (size_t)l->n, sizeof *p->member, compare_ints);
+            bsearch(&rank, p->member, (size_t)l->n, sizeof *p->member, mc_compare_ranks);
         p->order.mesh_rank[i] = (int32_t)(at - p->member);
         p->order.comm_rank[at - p->member] = i;
     }
@@ -235,7 +229,7 @@ static int create(mc_members_t *p, const list_t *l, meshcoll_t **group)
         return mc_fail_memory("a list of ranks");
     for (int32_t i = 0; i < l->n; i++)
         p->member[i] = mc_mesh_rank_of(&p->parent->order, l->rank[i]);
-    qsort(p->member, (size_t)l->n, sizeof *p->member, compare_ints);
+    qsort(p->member, (size_t)l->n, sizeof *p->member, mc_compare_ranks);
     int status = check_distinct(p->parent, p->member, l->n);
     if (status)
         return status;

@@ -116,7 +116,7 @@ static int open_sub(mc_members_t *p, meshcoll_t **handle)
 
 /* Creating ------------------------------------------------------------------------------------- */
 
-static int compare_ranks(const void *a, const void *b)
+int mc_compare_ranks(const void *a, const void *b)
 {
     const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
     return (x > y) - (x < y);
@@ -130,8 +130,8 @@ static int agree(const mc_members_t *p, int status, uint32_t *context, uint32_t 
     if (!sorted)
         return mc_fail_memory("a list of ranks");
     memcpy(sorted, p->member, (size_t)n * sizeof *sorted);
-    qsort(sorted, (size_t)n, sizeof *sorted, compare_ranks);
-    const int32_t *const at = bsearch(&own, sorted, (size_t)n, sizeof *sorted, compare_ranks);
+    qsort(sorted, (size_t)n, sizeof *sorted, mc_compare_ranks);
+    const int32_t *const at = bsearch(&own, sorted, (size_t)n, sizeof *sorted, mc_compare_ranks);
     const mc_agreement_t a = {.function = p->function,
                               .parent = p->parent,
                               .member = sorted,

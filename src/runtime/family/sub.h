@@ -22,6 +22,8 @@ int mc_sub_create(mc_members_t *members, int status, meshcoll_t **sub);
 /* Frees what was not taken over. */
 void mc_members_free(mc_members_t *members);
 
+/* Of ranks in ascending order, for qsort and bsearch. */
+int mc_compare_ranks(const void *a, const void *b);
 /* Can something be made from it now? An open group would only collect calls. */
 int mc_sub_check(const char *function, meshcoll_t *parent);
 
