@@ -373,6 +373,25 @@ Test(tuned, too_long_links_of_a_file_are_refused)
     cr_expect_lt(mc_tuned_most(&(mc_settings_t){0}), sizeof links);
 }
 
+/* Ranks have been told how long the settings are when the file is read again. */
+Test(tuned, links_that_became_longer_meanwhile_are_not_used)
+{
+    static const mc_place_t place[4] = {
+        {0, -1, -1, true}, {0, -1, -1, true}, {0, -1, -1, true}, {0, -1, -1, true}};
+    mc_settings_t settings = {.mesh = "gpu=4"};
+    mc_cluster_t cluster;
+    cr_assert_eq(mc_cluster_find(&settings, place, 4, &cluster), MESHCOLL_OK);
+    cr_assert_eq(setenv("MESHCOLL_TUNE_FILE", path, 1), 0);
+    cr_assert_eq(write_links(&cluster, "gpu=alpha:1us;beta:1GB/s"), MESHCOLL_OK);
+    const size_t shorter = mc_settings_bytes(&settings) + 8,
+                 most = shorter + mc_tuned_most(&settings);
+    cr_expect_eq(mc_tuned_use(&settings, place, 4, shorter), MESHCOLL_OK);
+    cr_expect_null(settings.links);
+    cr_expect_eq(mc_tuned_use(&settings, place, 4, most), MESHCOLL_OK);
+    cr_expect_not_null(settings.links);
+    mc_settings_free(&settings);
+}
+
 Test(tuned, extreme_links_of_a_file_are_refused)
 {
     const mc_cluster_t cluster = cluster_of("gpu=4", NULL);

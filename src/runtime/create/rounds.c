@@ -217,12 +217,10 @@ int mc_making_settings(mc_making_t *m)
     const bool given = m->settings.links;
     int status = MESHCOLL_OK;
     if (looks_up_links(m))
-        status = mc_tuned_use(&m->settings, m->place, oob->size);
+        status = mc_tuned_use(&m->settings, m->place, oob->size, most);
     /* those who join a job have its links */
     if (!status && looks_up_links(m) && !m->any_offers && !given)
         status = use_calibrated(m);
-    if (!status && oob->rank == 0 && mc_settings_bytes(&m->settings) > most)
-        status = mc_fail(MESHCOLL_ERR_IO, "the tuned links changed while they were read");
     const mc_shm_ranks_t ranks = neighbours(m);
     const second_t mine = {.copies =
                                m->any_offers ? MC_SHM_COPY : (int32_t)mc_shm_probe_copies(&ranks),

@@ -386,7 +386,7 @@ size_t mc_tuned_most(const mc_settings_t *settings)
     return most + FROM_TEXT;
 }
 
-int mc_tuned_use(mc_settings_t *settings, const mc_place_t *place, int32_t size)
+int mc_tuned_use(mc_settings_t *settings, const mc_place_t *place, int32_t size, size_t most)
 {
     char path[MC_TUNED_PATH], from[FROM_TEXT], *links = NULL;
     mc_cluster_t cluster;
@@ -398,7 +398,12 @@ int mc_tuned_use(mc_settings_t *settings, const mc_place_t *place, int32_t size)
     if (!links)
         return MESHCOLL_OK;
     snprintf(from, sizeof from, MC_TUNED_FROM ", in %s", path);
-    const int status = mc_settings_set_links(settings, links, from);
+    const size_t bytes = mc_settings_bytes(settings) + strlen(links) + strlen(from);
+    int status = MESHCOLL_OK;
+    if (bytes > most)
+        mc_log(MC_LOG_WARN, "%s changed while it was read; using the default links", path);
+    else
+        status = mc_settings_set_links(settings, links, from);
     free(links);
     return status;
 }

@@ -57,7 +57,8 @@ int mc_tuned_write(const char *path, const mc_cluster_t *cluster, const mc_tuned
 /* How many bytes mc_tuned_use may add to the settings, as mc_settings_pack writes them. */
 size_t mc_tuned_most(const mc_settings_t *settings);
 /* Sets the links to those of the file, if there are some for this cluster, and the settings have
- * none. Warns in one line on stderr about a file that cannot be used. */
-int mc_tuned_use(mc_settings_t *settings, const mc_place_t *place, int32_t size);
+ * none. Warns in one line on stderr about a file that cannot be used, as one that was written meanwhile, whose links
+ * make the settings longer than `most`. */
+int mc_tuned_use(mc_settings_t *settings, const mc_place_t *place, int32_t size, size_t most);
 
 #endif
