@@ -216,14 +216,6 @@ int mc_calibrated_use(mc_making_t *m, const char *devices)
 
 /* Measuring -------------------------------------------------------------------------------------- */
 
-static bool is_one_box(const meshcoll_t *h)
-{
-    int32_t r = 0;
-    while (r < h->mesh.size && h->machine[r] == h->machine[0])
-        r++;
-    return r == h->mesh.size;
-}
-
 static bool is_calibrated(const mc_settings_t *s)
 {
     return s->links_from && strcmp(s->links_from, MC_CALIBRATED_FROM) == 0;
@@ -263,7 +255,8 @@ static int measure(mc_making_t *m, bool *is_whole)
     char text[MOST_TEXT];
     mc_sight_t sight;
     meshcoll_t *const h = m->handle;
-    const double seconds = is_one_box(h) ? one_box * m->calibrate : m->calibrate;
+    const double seconds =
+        mc_boxes_outside(h->machine, &h->mesh) == 0 ? one_box * m->calibrate : m->calibrate;
     int status = mc_measure(h, seconds, &mc_host_vectors, &sight);
     if (status)
         return status;
