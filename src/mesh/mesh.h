@@ -112,6 +112,14 @@ int32_t mc_mesh_fullest(const mc_mesh_t *mesh, unsigned held);
  * find the other where the mesh does not have both: the mesh found is named by whether there are
  * GPUs, and what was written for one name holds for the other. */
 int32_t mc_mesh_find(const mc_mesh_t *mesh, const char *name, size_t n);
+/* Returns the dimensions longer than 1, a bit each. */
+static inline unsigned mc_mesh_long(const mc_mesh_t *mesh)
+{
+    unsigned dims = 0;
+    for (int32_t d = 0; d < mesh->ndims; d++)
+        dims |= (unsigned)(mesh->dim[d].extent > 1) << d;
+    return dims;
+}
 /* Returns the innermost dimension longer than 1; the last one where there is a single rank. */
 int32_t mc_mesh_inner(const mc_mesh_t *mesh);
 /* Does its name place it inside a box: "domain", "socket", "numa", "island", "gpu", "rank" or

@@ -70,22 +70,13 @@ static bool reorder(const mc_strategy_t *base, const mc_mesh_t *mesh, const int3
     return mc_strategy_check(path, mesh) == MESHCOLL_OK;
 }
 
-static void join(const mc_strategy_t *a, const mc_strategy_t *b, mc_strategy_t *pair)
-{
-    *pair = *a;
-    pair->second = a->n_phases;
-    for (int32_t i = 0; i < b->n_phases; i++)
-        pair->phase[pair->n_phases++] = b->phase[i];
-}
-
 /* Adds the pair in its cheapest number of segments. */
 static int add_pair(const pairing_t *p, const side_t *a, const side_t *b)
 {
     const mc_planner_query_t *const query = p->query;
     const mc_links_t *const links = p->graph->links;
-    mc_ranked_t pair = {.seconds = INFINITY};
+    mc_ranked_t pair = {mc_strategy_pair(&a->path, &b->path), INFINITY};
     uint32_t needed = 2;
-    join(&a->path, &b->path, &pair.strategy);
     if (query->pacing)
         needed = mc_strategy_needed(&pair.strategy, p->graph->mesh, links, query->root,
                                     query->bytes, query->pacing);

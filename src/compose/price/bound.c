@@ -178,11 +178,10 @@ double mc_lower_bound(meshcoll_collective_t collective, const mc_mesh_t *mesh,
                       const mc_links_t *given, double n)
 {
     const mc_links_t at = mc_links_at(given, n), *const links = &at;
-    int32_t top = 0;
-    while (top < mesh->ndims && mesh->dim[top].extent == 1)
-        top++;
-    if (top == mesh->ndims)
+    const unsigned longer = mc_mesh_long(mesh);
+    if (!longer)
         return 0;
+    const int32_t top = __builtin_ctz(longer);
     const int32_t wire = mc_links_wire(links, top);
     double least_beta = links->dim[top].beta;
     for (int32_t d = top; d <= wire; d++)

@@ -281,6 +281,16 @@ bool mc_strategy_is_flat(const mc_strategy_t *s, const mc_mesh_t *mesh)
     return flat;
 }
 
+mc_strategy_t mc_strategy_pair(const mc_strategy_t *a, const mc_strategy_t *b)
+{
+    mc_strategy_t pair = *a;
+    pair.second = a->n_phases;
+    pair.segments = 2;
+    for (int32_t i = 0; i < b->n_phases; i++)
+        pair.phase[pair.n_phases++] = b->phase[i];
+    return pair;
+}
+
 mc_strategy_t mc_strategy_flat(const mc_strategy_t *s)
 {
     mc_strategy_t flat = *s;

@@ -324,14 +324,10 @@ static int read_mesh(const char *text, int32_t ranks, tally_t *t)
     if (t->mesh.size < 2 || t->mesh.size > MOST_RANKS)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "--mesh takes one of 2 to %d ranks; %s has %d",
                        MOST_RANKS, text, t->mesh.size);
-    int32_t longer = 0;
-    for (int32_t d = t->mesh.ndims; d-- > 0;)
-        if (t->mesh.dim[d].extent > 1) {
-            t->top = d;
-            longer++;
-        }
-    t->top = longer > 1 ? t->top : -1;
-    t->n = longer > 1 ? MC_COUNT(ways) : LAST_FLAT;
+    const unsigned longer = mc_mesh_long(&t->mesh);
+    const bool several = longer & (longer - 1);
+    t->top = several ? __builtin_ctz(longer) : -1;
+    t->n = several ? MC_COUNT(ways) : LAST_FLAT;
     return MESHCOLL_OK;
 }
 

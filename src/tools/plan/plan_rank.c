@@ -14,16 +14,11 @@ typedef struct {
         *tied; /* of each: orders of phases that print the same time; NULL: not counted */
     uint32_t n_listed;
     double best, bound; /* seconds */
+    mc_links_t links;   /* as a vector of this size finds them */
 } ranking_t;
 
 /* As share of the best time, about the precision of the model. */
 static const double close_share = 0.02;
-
-static mc_links_t links_of(const ranking_t *k)
-{
-    const mc_plan_request_t *const r = k->request;
-    return mc_links_at(&r->links, (double)r->bytes);
-}
 
 /* A part of the whole as the model cuts it: one segment's bytes. */
 static double piece_of(const ranking_t *k, const mc_strategy_t *s)
@@ -34,16 +29,14 @@ static double piece_of(const ranking_t *k, const mc_strategy_t *s)
 static mc_phase_cost_t phase_cost(const ranking_t *k, const mc_strategy_t *s, int32_t phase)
 {
     const mc_plan_request_t *const r = k->request;
-    const mc_links_t links = links_of(k);
-    return mc_strategy_phase_cost(s, &r->mesh, &links, r->root, phase);
+    return mc_strategy_phase_cost(s, &r->mesh, &k->links, r->root, phase);
 }
 
 /* Of one side, a segment through all its phases. */
 static mc_phase_cost_t side_cost(const ranking_t *k, const mc_strategy_t *s, int32_t side)
 {
     const mc_plan_request_t *const r = k->request;
-    const mc_links_t links = links_of(k);
-    return mc_strategy_side_cost(s, &r->mesh, &links, r->root, side);
+    return mc_strategy_side_cost(s, &r->mesh, &k->links, r->root, side);
 }
 
 /* A row for the links of each dimension that `what` uses; the time on the first. */
@@ -51,8 +44,7 @@ static void add_cost(mc_table_t *table, const ranking_t *k, const mc_strategy_t 
                      const char *what, const mc_cost_t *cost)
 {
     const mc_plan_request_t *const r = k->request;
-    const mc_links_t links = links_of(k);
-    const double seconds = mc_cost_seconds(cost, &links, piece_of(k, s));
+    const double seconds = mc_cost_seconds(cost, &k->links, piece_of(k, s));
     bool first = true;
     for (int32_t d = 0; d <= r->mesh.ndims; d++) {
         const bool end = d == r->mesh.ndims;
@@ -67,12 +59,11 @@ static void add_cost(mc_table_t *table, const ranking_t *k, const mc_strategy_t 
 
 static void print_pipelining(const ranking_t *k, const mc_strategy_t *s, const mc_cost_t *busy)
 {
-    const mc_links_t links = links_of(k);
     int32_t d;
-    const double seconds = mc_cost_busy(busy, &links, piece_of(k, s), &d);
+    const double seconds = mc_cost_busy(busy, &k->links, piece_of(k, s), &d);
     const double total = mc_strategy_seconds(s, &k->request->mesh, &k->request->links,
                                              k->request->root, (double)k->request->bytes);
-    const char *const cores = mc_links_share_cores(&links) ? "cores that ranks share" : NULL;
+    const char *const cores = mc_links_share_cores(&k->links) ? "cores that ranks share" : NULL;
     mc_show_sentence(
         2, "then %u more segments, one every %s, the time each occupies the %s%s%s%s: %s in all",
         s->segments - 1, mc_print_seconds(seconds).text,
@@ -89,10 +80,9 @@ static void print_sides(const ranking_t *k, const mc_strategy_t *s)
 {
     const mc_plan_request_t *const r = k->request;
     const double n = (double)r->bytes;
-    const mc_links_t links = links_of(k);
-    const mc_pipeline_t pipeline = mc_sides_pipeline(s, &r->mesh, &links, r->root, n);
+    const mc_pipeline_t pipeline = mc_sides_pipeline(s, &r->mesh, &k->links, r->root, n);
     const double total = mc_strategy_seconds(s, &r->mesh, &r->links, r->root, n);
-    const bool wire = pipeline.busiest >= 0, cores = mc_links_share_cores(&links);
+    const bool wire = pipeline.busiest >= 0, cores = mc_links_share_cores(&k->links);
     const mc_printed_t fill = mc_print_seconds(pipeline.fill);
     if (s->segments > 2)
         mc_show_sentence(2,
@@ -152,12 +142,6 @@ static int print_phases(const ranking_t *k, const mc_strategy_t *s)
     return status;
 }
 
-static void print_legend(const ranking_t *k, const mc_strategy_t *s)
-{
-    printf("  n = %s%s\n", mc_print_bytes(piece_of(k, s)).text,
-           s->segments > 1 ? ", the bytes of one segment" : "");
-}
-
 /* The terms below are the model's; the time above may be a measured one. */
 static void print_measured(const ranking_t *k, const mc_strategy_t *s)
 {
@@ -200,7 +184,8 @@ static int print_details(const ranking_t *k)
         mc_print_words(mc_show_strategy(s, &k->request->mesh), 4, 4, stdout);
         putchar('\n');
         print_measured(k, s);
-        print_legend(k, s);
+        printf("  n = %s%s\n", mc_print_bytes(piece_of(k, s)).text,
+               s->segments > 1 ? ", the bytes of one segment" : "");
         status = print_phases(k, s);
     }
     return status;
@@ -208,10 +193,7 @@ static int print_details(const ranking_t *k)
 
 static bool is_searched(const mc_mesh_t *mesh)
 {
-    int long_dims = 0;
-    for (int32_t d = 0; d < mesh->ndims; d++)
-        long_dims += mesh->dim[d].extent > 1;
-    return long_dims > 2; /* see mc_planner_rank */
+    return __builtin_popcount(mc_mesh_long(mesh)) > 2; /* see mc_planner_rank */
 }
 
 /* What the rest says in full: the answer, and how good it is. */
@@ -231,11 +213,6 @@ static void print_answer(const ranking_t *k)
     mc_show_sentence(0, "The fastest is %s: %s%s.\n",
                      mc_show_strategy(&k->all.list[0].strategy, &r->mesh),
                      mc_print_seconds(k->best).text, compared);
-}
-
-static void print_bound(const ranking_t *k)
-{
-    printf("no strategy is faster than %s (lower bound)\n", mc_print_seconds(k->bound).text);
 }
 
 static void print_considered(const ranking_t *k)
@@ -334,7 +311,7 @@ static int print_ranking(const ranking_t *k)
     if (!k->request->strategy)
         print_answer(k);
     mc_plan_print_head(k->request, mc_print_bytes((double)k->request->bytes).text);
-    print_bound(k);
+    printf("no strategy is faster than %s (lower bound)\n", mc_print_seconds(k->bound).text);
     if (!k->request->strategy)
         print_considered(k);
     else
@@ -355,11 +332,10 @@ static int print_ranking(const ranking_t *k)
 static json_t *json_phases(const ranking_t *k, const mc_strategy_t *s)
 {
     const mc_plan_request_t *const r = k->request;
-    const mc_links_t links = links_of(k);
     json_t *const phases = json_array();
     for (int32_t i = 0; i < s->n_phases; i++) {
         const mc_phase_cost_t cost = phase_cost(k, s, i);
-        const double seconds = mc_cost_seconds(&cost.once, &links, piece_of(k, s));
+        const double seconds = mc_cost_seconds(&cost.once, &k->links, piece_of(k, s));
         json_array_append_new(
             phases, json_pack("{s:s, s:i, s:f, s:o, s:o}", "phase", mc_show_phase(s, &r->mesh, i),
                               "side", s->second > 0 && i >= s->second ? 2 : 1, "segment_seconds",
@@ -490,7 +466,7 @@ static int rank_all(ranking_t *k)
 
 int mc_plan_rank(const mc_plan_request_t *r)
 {
-    ranking_t k = {.request = r};
+    ranking_t k = {.request = r, .links = mc_links_at(&r->links, (double)r->bytes)};
     k.bound = mc_lower_bound(r->collective, &r->mesh, &r->links, (double)r->bytes);
     return r->strategy ? rank_one(&k) : rank_all(&k);
 }

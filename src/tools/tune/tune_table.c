@@ -165,14 +165,8 @@ static void drop_slow(mc_tune_table_t *t)
 /* Is the mesh one line, in memory? */
 static bool is_memory_line(const mc_cluster_t *c)
 {
-    int32_t lines = 0;
-    bool memory = true;
-    for (int32_t d = 0; d < c->mesh.ndims; d++)
-        if (c->mesh.dim[d].extent > 1) {
-            lines++;
-            memory = memory && mc_tls_is_memory(c->tls[d]);
-        }
-    return lines == 1 && memory;
+    const unsigned lines = mc_mesh_long(&c->mesh);
+    return __builtin_popcount(lines) == 1 && mc_tls_is_memory(c->tls[__builtin_ctz(lines)]);
 }
 
 mc_tune_table_t *mc_tune_table_open(const mc_cluster_t *cluster, meshcoll_t *whole,

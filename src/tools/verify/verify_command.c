@@ -171,10 +171,7 @@ static uint64_t count_strategies(meshcoll_collective_t collective, const mc_veri
 {
     static uint64_t known[MESHCOLL_COLLECTIVES][MC_BREADTH_SAMPLE + 1][1 << MC_MAX_DIMS]
                          [MC_MAX_DIMS + 1];
-    unsigned shape = 0;
-    for (int32_t d = 0; d < m->mesh.ndims; d++)
-        shape |= m->mesh.dim[d].extent > 1 ? 1u << d : 0;
-    uint64_t *const n = &known[collective][m->breadth][shape][m->mesh.ndims];
+    uint64_t *const n = &known[collective][m->breadth][mc_mesh_long(&m->mesh)][m->mesh.ndims];
     if (*n == 0)
         mc_verify_each(collective, m, count_one, n);
     return *n;

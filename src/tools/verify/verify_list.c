@@ -9,23 +9,15 @@ void mc_verify_meshes_free(mc_verify_meshes_t *meshes)
     *meshes = (mc_verify_meshes_t){0};
 }
 
-static int long_dims(const mc_mesh_t *mesh)
-{
-    int n = 0;
-    for (int32_t d = 0; d < mesh->ndims; d++)
-        n += mesh->dim[d].extent > 1;
-    return n;
-}
-
 /* On three dimensions the full product is millions; segments there would treble hours. */
 static mc_verify_mesh_t with_breadth(const mc_mesh_t *mesh)
 {
     enum { EVERY_RANKS = 8, SEGMENT_RANKS = 16, COVER_RANKS = 512 };
     mc_verify_mesh_t m = {.mesh = *mesh, .breadth = MC_BREADTH_COVER};
-    const bool flat = long_dims(mesh) <= 2;
+    const bool flat = __builtin_popcount(mc_mesh_long(mesh)) <= 2;
     if (flat && mesh->size <= EVERY_RANKS)
         m.breadth = MC_BREADTH_EVERY;
-    if (mesh->size > COVER_RANKS || long_dims(mesh) > 3)
+    if (mesh->size > COVER_RANKS || __builtin_popcount(mc_mesh_long(mesh)) > 3)
         m.breadth = MC_BREADTH_SAMPLE;
     m.segments = flat && mesh->size <= SEGMENT_RANKS;
     return m;
@@ -143,14 +135,10 @@ static bool pass_with_sides(void *context, const mc_strategy_t *strategy)
     const bool chosen = s->passed++ % EVERY == 0;
     if (!pass(s, strategy) || !chosen)
         return !s->stopped;
-    mc_strategy_t pair = s->previous;
+    const mc_strategy_t first = s->previous, pair = mc_strategy_pair(&first, strategy);
     s->previous = *strategy;
-    if (pair.n_phases == 0)
+    if (first.n_phases == 0)
         return true;
-    pair.second = pair.n_phases;
-    pair.segments = 2;
-    for (int32_t i = 0; i < strategy->n_phases; i++)
-        pair.phase[pair.n_phases++] = strategy->phase[i];
     /* between boxes of unequal sizes both sides go along one line of all, or neither */
     if (!s->mesh->ragged || !mc_strategy_check(&pair, s->mesh))
         s->stopped = !s->each(s->context, &pair);
@@ -220,6 +208,7 @@ int mc_verify_each(meshcoll_collective_t collective, const mc_verify_mesh_t *mes
     }
     s.passed = (uint32_t)mesh->mesh.size;
     /* an alltoall has one side */
-    const bool sides = !sample && long_dims(&mesh->mesh) > 1 && collective != MESHCOLL_ALLTOALL;
+    const bool sides = !sample && __builtin_popcount(mc_mesh_long(&mesh->mesh)) > 1 &&
+                       collective != MESHCOLL_ALLTOALL;
     return mc_strategy_each(collective, &mesh->mesh, which, sides ? pass_with_sides : pass, &s);
 }
