@@ -30,8 +30,6 @@ typedef struct {
     /* Sends: the receiver has more to do than the sender, so the sender pushes the message
      * rather than let the receiver pull it. */
     bool pushed;
-    /* Sends: the receiver also sends in this phase, so neither end has time to help the other. */
-    bool mutual;
     /* Its one span is memory of a GPU, in threads whose current CUDA context is that memory's; the
      * peer's end may be other memory. Only where the transport moves_device_memory. */
     bool on_device;
@@ -291,7 +289,7 @@ struct mc_transport {
     uint32_t place;        /* among those that its owner polls, as a bit */
     uint32_t wanted;       /* receives from any rank that the listener's owner awaits */
     bool pulls; /* one end moves large messages through the kernel, page by page of the other end */
-    /* The longest message that goes through shared memory in pieces, where both ends send; 0: no message does. */
+    /* The longest message that its sender copies to shared memory; 0: no message is copied. */
     size_t eager;
 };
 

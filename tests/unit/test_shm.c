@@ -105,8 +105,8 @@ static void move(pair_t *p, size_t n, uint32_t from, uint32_t to, moment_t poste
 {
     mc_span_t out[64], in[64];
     unsigned char *const a = pattern(n, 7), *const b = pattern(n, 99);
-    const mc_message_t send = {42, out, cut(a, n, from, out), n, 0, false, false, false};
-    const mc_message_t recv = {42, in, cut(b, n, to, in), n, 0, false, false, false};
+    const mc_message_t send = {42, out, cut(a, n, from, out), n, 0, false, false};
+    const mc_message_t recv = {42, in, cut(b, n, to, in), n, 0, false, false};
     mc_io_t sent = io_of(p, 0), received = io_of(p, 1);
     int r = MESHCOLL_IN_PROGRESS;
     if (posted == BEFORE)
@@ -183,7 +183,7 @@ static void reduce_all(mc_shm_access_t access, bool oversubscribed)
             for (uint32_t i = 0; i < k; i++) /* of whole elements */
                 out[i] = (mc_span_t){a + bytes[b] / 4 * i / k * 4,
                                      (bytes[b] / 4 * (i + 1) / k - bytes[b] / 4 * i / k) * 4};
-            const mc_message_t m = {1, out, k, bytes[b], 0, false, false, false};
+            const mc_message_t m = {1, out, k, bytes[b], 0, false, false};
             const mc_consumer_t consumer = {sum_up, &got};
             mc_io_t sent = io_of(&p, 0), received = io_of(&p, 1);
             const int r = p.t[1]->ops->recv_reduce(p.peer[1], &m, &consumer, &received);
@@ -221,14 +221,14 @@ static void flood(mc_shm_access_t access)
     int n_sent = 0, n_received = 0;
     for (int i = 0; i < MESSAGES; i++) {
         out_span[i] = (mc_span_t){out + i, bytes[i % 4]};
-        const mc_message_t m = {(uint64_t)i, &out_span[i], 1, bytes[i % 4], 0, false, false, false};
+        const mc_message_t m = {(uint64_t)i, &out_span[i], 1, bytes[i % 4], 0, false, false};
         sent[i] = io_of(&p, 0);
         n_sent += p.t[0]->ops->send(p.peer[0], &m, &sent[i]) == MESHCOLL_IN_PROGRESS;
     }
     progress(&p, 20);
     for (int i = MESSAGES - 1; i >= 0; i--) {
         in_span[i] = (mc_span_t){in[i], bytes[i % 4]};
-        const mc_message_t m = {(uint64_t)i, &in_span[i], 1, bytes[i % 4], 0, false, false, false};
+        const mc_message_t m = {(uint64_t)i, &in_span[i], 1, bytes[i % 4], 0, false, false};
         received[i] = io_of(&p, 1);
         n_received += p.t[1]->ops->recv(p.peer[1], &m, &received[i]) == MESHCOLL_IN_PROGRESS;
     }
@@ -257,8 +257,8 @@ static void mismatch(size_t sent_bytes, const int32_t *known_as, const char *sai
     pair_t p = open_pair(MC_SHM_READ);
     unsigned char *const a = pattern(MOST, 1), *const b = pattern(MOST, 2);
     const mc_span_t out = {a, sent_bytes}, in = {b, sent_bytes / 2};
-    const mc_message_t send = {5, &out, 1, out.bytes, 0, false, false, false},
-                       recv = {5, &in, 1, in.bytes, 0, false, false, false};
+    const mc_message_t send = {5, &out, 1, out.bytes, 0, false, false},
+                       recv = {5, &in, 1, in.bytes, 0, false, false};
     mc_io_t sent = io_of(&p, 0), received = io_of(&p, 1);
     p.t[1]->known_as = known_as;
     cr_assert_eq(p.t[1]->ops->recv(p.peer[1], &recv, &received), MESHCOLL_IN_PROGRESS);
@@ -273,42 +273,21 @@ static void mismatch(size_t sent_bytes, const int32_t *known_as, const char *sai
     close_pair(&p);
 }
 
-/* Who is sent to itself meanwhile does not wait for a receiver to fetch it, nor to be asked for help. */
-Test(shm, mutual_messages_go_in_pieces_up_to_a_larger_size)
+/* What nobody needs to ask for is with the transport at once: up to a size, or what is measured (mc_connections_limit). */
+Test(shm, messages_are_copied_up_to_a_size)
 {
-    for (int i = 0; i < 3; i++) {
-        const bool mutual = i > 0,
-                   lowered = i == 2; /* as links say that were measured (mc_connections_limit) */
+    static const size_t limits[] = {MC_SHM_EAGER, MC_SHM_EAGER / 2, 4 * MC_SHM_EAGER};
+    for (size_t i = 0; i < 2 * MC_COUNT(limits); i++) {
+        const size_t limit = limits[i / 2], bytes = limit + i % 2;
         pair_t p = open_pair(MC_SHM_READ);
-        if (lowered)
-            p.t[0]->eager = MC_SHM_EAGER - 1;
-        unsigned char *const a = pattern(MC_SHM_EAGER, 1), *const b = pattern(MC_SHM_EAGER, 2);
-        const mc_span_t out = {a, MC_SHM_EAGER}, in = {b, MC_SHM_EAGER};
-        mc_message_t m = {5, &out, 1, MC_SHM_EAGER, 0, false, mutual, false};
-        mc_io_t sent = io_of(&p, 0), received = io_of(&p, 1);
-        const int s = p.t[0]->ops->send(p.peer[0], &m, &sent);
-        cr_expect_eq(s, mutual && !lowered ? MESHCOLL_OK : MESHCOLL_IN_PROGRESS);
-        m.span = &in;
-        const int r = p.t[1]->ops->recv(p.peer[1], &m, &received);
-        finish(&p, s == MESHCOLL_IN_PROGRESS, r == MESHCOLL_IN_PROGRESS);
-        cr_expect_arr_eq(a, b, MC_SHM_EAGER);
-        free(a);
-        free(b);
-        close_pair(&p);
-    }
-}
-
-/* What nobody needs to ask for is with the transport at once. */
-Test(shm, messages_go_in_pieces_up_to_a_size)
-{
-    for (size_t bytes = MC_SHM_PIECES; bytes <= MC_SHM_PIECES + 1; bytes++) {
-        pair_t p = open_with(MC_SHM_READ, false);
+        cr_assert(i / 2 > 0 || p.t[0]->eager == limit);
+        p.t[0]->eager = limit;
         unsigned char *const a = pattern(bytes, 1), *const b = pattern(bytes, 2);
         const mc_span_t out = {a, bytes}, in = {b, bytes};
-        mc_message_t m = {5, &out, 1, bytes, 0, false, false, false};
+        mc_message_t m = {5, &out, 1, bytes, 0, false, false};
         mc_io_t sent = io_of(&p, 0), received = io_of(&p, 1);
         const int s = p.t[0]->ops->send(p.peer[0], &m, &sent);
-        cr_expect_eq(s, bytes == MC_SHM_PIECES ? MESHCOLL_OK : MESHCOLL_IN_PROGRESS, "%zu", bytes);
+        cr_expect_eq(s, bytes == limit ? MESHCOLL_OK : MESHCOLL_IN_PROGRESS, "%zu", bytes);
         m.span = &in;
         const int r = p.t[1]->ops->recv(p.peer[1], &m, &received);
         finish(&p, s == MESHCOLL_IN_PROGRESS, r == MESHCOLL_IN_PROGRESS);
@@ -319,15 +298,15 @@ Test(shm, messages_go_in_pieces_up_to_a_size)
     }
 }
 
-/* Behind a message of several pieces that nobody could take comes one that is in order. */
-Test(shm, drops_the_pieces_of_a_message_of_another_length)
+/* Behind a message that nobody could take comes one that is in order. */
+Test(shm, drops_a_message_of_another_length)
 {
     pair_t p = open_pair(MC_SHM_READ);
     unsigned char *const a = pattern(20000, 1), *const b = pattern(20000, 2);
     const mc_span_t out = {a, 20000};
     mc_span_t in = {b, 10000};
-    mc_message_t send = {5, &out, 1, 20000, 0, false, false, false},
-                 recv = {5, &in, 1, 10000, 0, false, false, false};
+    mc_message_t send = {5, &out, 1, 20000, 0, false, false},
+                 recv = {5, &in, 1, 10000, 0, false, false};
     mc_io_t sent = io_of(&p, 0), received = io_of(&p, 1);
     cr_assert_eq(p.t[1]->ops->recv(p.peer[1], &recv, &received), MESHCOLL_IN_PROGRESS);
     cr_assert_eq(p.t[0]->ops->send(p.peer[0], &send, &sent), MESHCOLL_OK);
@@ -355,7 +334,7 @@ Test(shm, tells_of_messages_of_another_length)
 /* Pages of the sender's that are gone: the kernel reads up to them, and says no more than how far. */
 Test(shm, tells_of_memory_that_cannot_be_read)
 {
-    enum { PAGE = 4096, PAGES = 20 }; /* what is shorter goes in pieces */
+    enum { PAGE = 4096, PAGES = 20 }; /* what is shorter is copied */
     pair_t p = open_pair(MC_SHM_READ);
     unsigned char *const to = pattern(PAGES * PAGE, 1);
     char *const from =
@@ -363,8 +342,8 @@ Test(shm, tells_of_memory_that_cannot_be_read)
     cr_assert(from != MAP_FAILED && munmap(from + (PAGES - 1) * PAGE, PAGE) == 0);
     const mc_span_t out = {from, PAGES * PAGE};
     const mc_span_t in[] = {{to, PAGE}, {to + PAGE, (PAGES - 1) * PAGE}}; /* two: not shared */
-    const mc_message_t send = {42, &out, 1, out.bytes, 0, false, false, false},
-                       recv = {42, in, 2, out.bytes, 0, false, false, false};
+    const mc_message_t send = {42, &out, 1, out.bytes, 0, false, false},
+                       recv = {42, in, 2, out.bytes, 0, false, false};
     mc_io_t sent = io_of(&p, 0), received = io_of(&p, 1);
     cr_assert_eq(p.t[0]->ops->send(p.peer[0], &send, &sent), MESHCOLL_IN_PROGRESS);
     cr_assert_eq(p.t[1]->ops->recv(p.peer[1], &recv, &received), MESHCOLL_IN_PROGRESS);
@@ -438,8 +417,8 @@ Test(shm, wakes_who_sleeps)
     pair_t p = open_pair(MC_SHM_READ);
     unsigned char byte = 1, got = 0;
     const mc_span_t out = {&byte, 1}, in = {&got, 1};
-    const mc_message_t send = {5, &out, 1, 1, 0, false, false, false},
-                       recv = {5, &in, 1, 1, 0, false, false, false};
+    const mc_message_t send = {5, &out, 1, 1, 0, false, false},
+                       recv = {5, &in, 1, 1, 0, false, false};
     mc_io_t sent = io_of(&p, 0), received = io_of(&p, 1);
     struct pollfd fd = {.fd = p.t[1]->fd, .events = POLLIN};
     for (int again = 0; again < 2; again++) {
@@ -466,14 +445,14 @@ Test(shm, wakes_who_waits_for_room)
     struct pollfd fd = {.fd = p.t[0]->fd, .events = POLLIN};
     int flying = 0, awaited = 0;
     for (int i = 0; i < MESSAGES; i++) {
-        const mc_message_t m = {5, &out, 1, 1, 0, false, false, false};
+        const mc_message_t m = {5, &out, 1, 1, 0, false, false};
         sent[i] = io_of(&p, 0);
         flying += p.t[0]->ops->send(p.peer[0], &m, &sent[i]) == MESHCOLL_IN_PROGRESS;
     }
     cr_assert_gt(flying, 0);
     cr_assert_eq(p.t[0]->ops->arm(p.t[0]), MESHCOLL_OK);
     for (int i = 0; i < MESSAGES; i++) {
-        const mc_message_t m = {5, &in, 1, 1, 0, false, false, false};
+        const mc_message_t m = {5, &in, 1, 1, 0, false, false};
         received[i] = io_of(&p, 1);
         awaited += p.t[1]->ops->recv(p.peer[1], &m, &received[i]) == MESHCOLL_IN_PROGRESS;
     }

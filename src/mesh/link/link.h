@@ -57,7 +57,7 @@ typedef struct {
     /* Seconds by which a message of any rank delays all other ranks, if ranks share cores: its CPU
      * time divided by the number of these cores. */
     double cpu;
-    /* Bytes of the longest message that goes through shared memory in pieces (mc_transport_t.eager); longer ones are
+    /* Bytes of the longest message that its sender copies to shared memory (mc_transport_t.eager); longer ones are
      * read from the sender's memory. Costs do not use it. 0: the transport's. */
     double eager;
 } mc_correction_t;

@@ -1,5 +1,6 @@
 #include "runtime/calibrate/measure.h"
 
+#include "runtime/calibrate/eager.h"
 #include "runtime/calibrate/lines.h"
 #include "runtime/calibrate/series.h"
 #include "runtime/element/datatype.h"
@@ -27,10 +28,7 @@ enum {
     PIECE_BYTES = 32 << 10, /* into which the library cuts exchanges (execute/pace.h) */
     MOST_PIECES = 256,
     FIRST_RUNS = 4, /* one connects */
-    FIRST_ROWS = 2, /* they are long where ranks share cores */
-    LEAST_EAGER = 4 << 10,
-    EAGER_TURNS = 3,
-    EAGER_RUNS = 6
+    FIRST_ROWS = 2  /* they are long where ranks share cores */
 };
 
 /* Before each shot, for a token bucket to fill as between a program's calls (docs/lab-notes/model.md, "Bursts"). */
@@ -230,45 +228,48 @@ static bool reads_memory(const measuring_t *m)
     return reads && !m->vectors->queued && !m->share_cores;
 }
 
-/* Are messages of so many bytes faster in pieces than read? Both take turns. */
-static int find_faster(measuring_t *m, dim_t *d, size_t bytes, bool *in_pieces)
+typedef struct {
+    measuring_t *m;
+    dim_t *d;
+} exchange_t;
+
+static int exchange(void *context, size_t bytes, int32_t runs, double *seconds)
 {
-    double least[2] = {INFINITY, INFINITY};
+    const exchange_t *const e = context;
+    dim_t *const d = e->d;
     meshcoll_free(d->request[EAGER]);
     d->request[EAGER] = NULL;
-    int status = make_request(m, d, EAGER, bytes, 1);
-    for (int i = 0; i < 2 * EAGER_TURNS && !status; i++) {
-        double seconds;
-        if (d->transport)
-            d->transport->eager = i % 2 ? bytes : bytes - 1;
-        status = batch(m, &d->request[EAGER], d->request[EAGER] != NULL, EAGER_RUNS, &seconds);
-        least[i % 2] = fmin(least[i % 2], seconds);
-    }
-    *in_pieces = least[1] <= least[0];
-    return status;
+    const int status = make_request(e->m, d, EAGER, bytes, 1);
+    return status ? status
+                  : batch(e->m, &d->request[EAGER], d->request[EAGER] != NULL, runs, seconds);
 }
 
-/* All ranks find the same, and the transport keeps it. */
+static bool is_late_for(void *context)
+{
+    return is_late(((const exchange_t *)context)->m);
+}
+
 static int find_eager(measuring_t *m, dim_t *d)
 {
-    size_t bytes = MC_SHM_EAGER;
-    bool found = false;
-    int status = MESHCOLL_OK;
-    while (!status && !found && bytes > LEAST_EAGER && bytes * (size_t)d->ranks <= MOST_BYTES) {
-        status = find_faster(m, d, bytes, &found);
-        bytes = found ? bytes : bytes / 2;
-    }
-    if (d->transport)
-        d->transport->eager = bytes;
-    d->eager = (double)bytes;
-    return status;
+    exchange_t e = {m, d};
+    return mc_eager_find(&(mc_exchanges_t){.transport = d->transport,
+                                           .ranks = d->ranks,
+                                           .most = MOST_MEMORY / (size_t)d->ranks,
+                                           .run = exchange,
+                                           .is_late = is_late_for,
+                                           .context = &e},
+                         &d->eager);
 }
 
-/* And times all once: first runs connect and find cold caches, and do not count. */
+/* And times all once: first runs connect and find cold caches, and do not count. Long messages are read, as the longest
+ * are, until the board has been filled. */
 static int find_sizes(measuring_t *m, dim_t *d, double seconds)
 {
     const double enough = seconds / 20;
+    const bool reads = d->pulled && reads_memory(m);
     int status = find_short(m, d, enough);
+    if (reads)
+        mc_eager_set(d->transport, 0);
     if (!status && !is_late(m))
         status = find_long(m, d, enough);
     const double before = m->now;
@@ -277,7 +278,9 @@ static int find_sizes(measuring_t *m, dim_t *d, double seconds)
             status = keep(m, d, (series_t)s);
     m->once += m->now - before;
     d->known = !status && d->series[S_LONG].n > 0;
-    return d->known && !is_late(m) && d->pulled && reads_memory(m) ? find_eager(m, d) : status;
+    if (reads && d->known && !is_late(m))
+        status = find_eager(m, d);
+    return status;
 }
 
 /* Bursts ----------------------------------------------------------------------------------------- */
@@ -544,6 +547,8 @@ static void close_all(measuring_t *m)
         dim_t *const d = m->dim[i];
         for (int r = 0; r < REQUESTS; r++)
             meshcoll_free(d->request[r]);
+        if (d->pulled)
+            mc_eager_set(d->transport, MC_SHM_EAGER);
         meshcoll_destroy(d->line);
         free(d);
     }

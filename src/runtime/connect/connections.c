@@ -108,7 +108,7 @@ void mc_connections_limit(const meshcoll_t *h)
     for (int32_t d = 0; d < h->mesh.ndims; d++) {
         const double eager = h->links.correction[d].eager;
         mc_transport_t *const t = h->transport[d];
-        if (t && eager > 0 && eager < (double)t->eager)
+        if (t && eager > 0 && t->eager > 0)
             t->eager = (size_t)eager;
     }
 }

@@ -37,7 +37,7 @@ mc_addresses_summary_t mc_addresses_summary(const mc_job_t *job);
 /* Both ends of a connection must agree: a dimension streams only where it does so on all ranks. */
 void mc_addresses_agree(mc_job_t *job, const mc_addresses_summary_t *all);
 
-/* Limits what transports send without asking, as the links of the mesh say. */
+/* Which messages transports copy rather than have read, as the links of the mesh say. */
 void mc_connections_limit(const meshcoll_t *h);
 
 /* Returns the connection to a rank; the first time it makes it and begins to greet it (greet.h),

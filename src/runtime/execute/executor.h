@@ -84,8 +84,8 @@ static inline bool mc_executor_has_work(const mc_executor_t *x)
 /* Of the plan's sends, properties that let a transport move a message other than by the receiver's pull: a multicast
  * that is written once for all receivers, or a push to a receiver that has at least as much to do as the sender. Sets
  * `message` of each (mc_message_t). `more`: sends of the same chunks that follow, before anything is written to them
- * and with no other send between. `pushed`: where ranks share cores, in reduce-scatters, in allreduces and to a root
- * that gathers from several. `mutual`: in phases in which all ranks send. */
+ * and with no other send between. `pushed`: where receivers sum and, where ranks share cores, to a root that gathers from
+ * several. */
 void mc_hints_find(const mc_plan_t *plan, bool oversubscribed, mc_task_t *task);
 
 /* Asks the kernel to move the bytes that a bound executor accesses into huge pages (MADV_COLLAPSE, Linux 6.1), where

@@ -22,12 +22,13 @@ static bool are_multicast(const mc_step_t *a, const mc_step_t *b)
            a->nrun == b->nrun && a->stride == b->stride && a->peer != b->peer;
 }
 
-/* Where ranks share cores, the one that runs should do the work at hand: all wait for a receiver that
- * has several messages to fetch. */
-static bool is_pushed(const mc_traffic_t *phase)
+/* A receiver that sums has more to do than its sender. Where ranks share cores, the one that runs should do the work at
+ * hand: all wait for a receiver that has several messages to fetch. */
+static bool is_pushed(const mc_traffic_t *phase, bool oversubscribed)
 {
-    return phase->moves == MESHCOLL_REDUCE_SCATTER || phase->moves == MESHCOLL_ALLREDUCE ||
-           (phase->moves == MESHCOLL_GATHER && phase->senders > 1);
+    return phase->moves == MESHCOLL_REDUCE || phase->moves == MESHCOLL_REDUCE_SCATTER ||
+           phase->moves == MESHCOLL_ALLREDUCE ||
+           (oversubscribed && phase->moves == MESHCOLL_GATHER && phase->senders > 1);
 }
 
 void mc_hints_find(const mc_plan_t *plan, bool oversubscribed, mc_task_t *task)
@@ -38,8 +39,7 @@ void mc_hints_find(const mc_plan_t *plan, bool oversubscribed, mc_task_t *task)
         if (mc_op_sends((mc_op_t)s->op)) {
             if (next && are_multicast(s, next))
                 task[t].message.more = task[next - plan->step].message.more + 1;
-            task[t].message.pushed = oversubscribed && is_pushed(&plan->traffic[s->phase]);
-            task[t].message.mutual = !mc_moves[plan->traffic[s->phase].moves].rooted;
+            task[t].message.pushed = is_pushed(&plan->traffic[s->phase], oversubscribed);
             next = s;
         } else if (next && may_write_to(s, next)) {
             next = NULL;

@@ -173,20 +173,16 @@ static bool read_on(link_t *link, mc_io_t *io)
     return true;
 }
 
-/* A message and its receive match; `come` of its bytes are at `data`. IN_PROGRESS: `io`
- * completes later. */
-static int meet(link_t *link, const mc_shm_slot_t *slot, const char *data, size_t come, mc_io_t *io)
+/* A message and its receive match. IN_PROGRESS: `io` completes later. */
+static int meet(link_t *link, const mc_shm_slot_t *slot, const char *data, mc_io_t *io)
 {
     const int status = check_length(link, io, slot->bytes);
     io->done = io->at = io->offer_at = 0;
     io->status = status;
     if (slot->kind == MC_SHM_MESSAGE) {
-        const bool follows = come < slot->bytes;
-        if (follows)
-            link->coming = (mc_shm_coming_t){.io = status ? NULL : io};
         if (!status)
-            mc_shm_take(io, data, come);
-        return follows && !status ? MESHCOLL_IN_PROGRESS : status;
+            mc_shm_take(io, data, slot->bytes);
+        return status;
     }
     memcpy(io->offer, slot->word, sizeof io->offer);
     if (is_posted(io)) {
@@ -239,14 +235,14 @@ static int receive(link_t *link, mc_io_t *io)
     shm_t *const shm = shm_of(link);
     early_t *const e = link->early.n > 0 ? mc_shm_take_early(link, io->message.tag) : NULL;
     if (e) {
-        const int status = meet(link, &e->slot, e->data, e->come, io);
+        const int status = meet(link, &e->slot, e->data, io);
         mc_shm_return_early(shm, e);
         return status;
     }
     const mc_shm_slot_t *const slot = next_small(link, io->message.tag);
     if (slot) {
         const bool with_page = mc_shm_has_page(slot);
-        const int status = meet(link, slot, mc_shm_data(link, slot), mc_shm_first(slot), io);
+        const int status = meet(link, slot, mc_shm_data(link, slot), io);
         release(link, with_page);
         return status;
     }
@@ -306,7 +302,7 @@ static bool arrive(link_t *link, const mc_shm_slot_t *slot, const char *data)
     mc_io_t *const io = (mc_io_t *)mc_hash_take(&link->awaited, slot->tag);
     if (!io)
         return keep_early(link, slot, data);
-    const int status = meet(link, slot, data, mc_shm_first(slot), io);
+    const int status = meet(link, slot, data, io);
     if (status != MESHCOLL_IN_PROGRESS)
         mc_io_finish(io, status);
     return true;
@@ -322,21 +318,6 @@ static void piece_arrives(mc_io_t *io, const char *data, uint64_t bytes)
     mc_shm_take(io, data, bytes);
     if (io->done == io->message.bytes)
         mc_io_finish(io, MESHCOLL_OK);
-}
-
-/* The next piece of the message that started last. Pieces of one whose length was wrong are
- * dropped. */
-static void next_piece_arrives(link_t *link, const char *data, uint64_t bytes)
-{
-    const mc_shm_coming_t coming = link->coming;
-    if (coming.io) {
-        if (coming.io->done + bytes == coming.io->message.bytes)
-            link->coming.io = NULL;
-        piece_arrives(coming.io, data, bytes);
-    } else if (coming.early) {
-        mc_shm_copy(coming.early->data + coming.early->come, data, bytes);
-        coming.early->come += bytes;
-    }
 }
 
 /* Returns whether the slot was processed. */
@@ -362,10 +343,7 @@ static bool read_slot(link_t *link, const mc_shm_slot_t *slot)
         mc_io_append(&link->sending, io);
         return true;
     case MC_SHM_PIECE:
-        if (slot->tag)
-            piece_arrives(io_of(slot->tag), mc_shm_next_in(link), slot->bytes);
-        else
-            next_piece_arrives(link, mc_shm_next_in(link), slot->bytes);
+        piece_arrives(io_of(slot->tag), mc_shm_next_in(link), slot->bytes);
         return true;
     }
     return true;
@@ -383,8 +361,7 @@ static uint32_t read_channel(link_t *link, const mc_shm_slot_t *slot)
             return n + awaits;
         release(link, with_page);
         n++;
-    } while (n < link->shape.slots && (link->awaited.n > 0 || link->coming.io) &&
-             (slot = mc_shm_news(link)));
+    } while (n < link->shape.slots && link->awaited.n > 0 && (slot = mc_shm_news(link)));
     return n;
 }
 
@@ -536,7 +513,7 @@ int mc_shm_create(const mc_shm_params_t *params, mc_transport_t **transport)
     mc_shm_copy_init();
     memset(shm, 0, offsetof(shm_t, piece));
     shm->params = *params;
-    shm->poster.room = mc_shm_shape(params->n).board;
+    mc_shm_poster_init(&shm->poster, mc_shm_shape(params->n).board, params->oversubscribed);
     shm->transport = (mc_transport_t){.ops = &shm_ops,
                                       .greets = true,
                                       .fd = -1,

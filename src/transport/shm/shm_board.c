@@ -2,8 +2,12 @@
 
 #include "transport/shm/bytes/shm_read.h"
 
-/* PART: bytes written before readers see them, so that they copy while the rest is written. */
-enum { PART = 1 << 14, UNIT = 4096 };
+#include <unistd.h>
+
+/* PART: bytes written before readers see them, so that they copy while the rest is written. LEAST: the bytes of the
+ * first rounds; every ROUNDS of them they double, so that memory is touched as it is needed. CACHE: of a core, where
+ * its size is unknown. */
+enum { PART = 1 << 14, UNIT = 4096, LEAST = 128 << 10, ROUNDS = 2, CACHE = 1 << 20 };
 _Static_assert(PART % MC_PIECE_UNIT == 0, "elements are not cut");
 
 static void forget_read(mc_shm_poster_t *p, mc_shm_board_t *board)
@@ -15,19 +19,39 @@ static void forget_read(mc_shm_poster_t *p, mc_shm_board_t *board)
     }
 }
 
-/* Offset with room for `bytes`, after the newest post or before the oldest; the board's size: none. */
+/* Lines that both ends have in their caches are slow to write again, those that have left them are not. Of ranks that
+ * share a core the next finds in the cache what the last one wrote (docs/lab-notes/one-box.md). */
+void mc_shm_poster_init(mc_shm_poster_t *p, size_t room, bool oversubscribed)
+{
+    const long cache = sysconf(_SC_LEVEL2_CACHE_SIZE);
+    const size_t both = 2 * (size_t)(cache > 0 ? cache : CACHE),
+                 wide = oversubscribed ? LEAST : both;
+    *p = (mc_shm_poster_t){.room = room, .widest = wide < room ? wide : room};
+    p->round = p->widest < LEAST ? p->widest : LEAST;
+}
+
+/* Offset with room for `bytes`, after the newest post or before the oldest; the board's size: none. A round goes on
+ * where all is read, too. */
 static size_t room_for(const mc_shm_poster_t *p, size_t bytes)
 {
-    if (p->n == 0)
-        return bytes <= p->room ? 0 : p->room;
-    const size_t oldest = p->at[p->first % MC_SHM_POSTS];
+    const size_t oldest = p->n > 0 ? p->at[p->first % MC_SHM_POSTS] : p->room;
     if (p->n == MC_SHM_POSTS)
         return p->room;
-    if (p->end <= oldest)
+    if (p->n > 0 && p->end <= oldest)
         return bytes <= oldest - p->end ? p->end : p->room;
-    if (bytes <= p->room - p->end)
+    if (p->end + bytes <= p->round)
         return p->end;
-    return bytes <= oldest ? 0 : p->room;
+    if (bytes <= oldest)
+        return 0;
+    return p->end + bytes <= p->room ? p->end : p->room;
+}
+
+static void begin_round(mc_shm_poster_t *p)
+{
+    if (++p->rounds < ROUNDS || p->round == p->widest)
+        return;
+    p->rounds = 0;
+    p->round = 2 * p->round < p->widest ? 2 * p->round : p->widest;
 }
 
 static uint64_t operation_of(const mc_message_t *m)
@@ -42,7 +66,7 @@ static bool goes_on(const mc_shm_poster_t *p, const mc_message_t *m)
            p->message.span->at == m->span->at && operation_of(&p->message) == operation_of(m);
 }
 
-bool mc_shm_post(mc_shm_poster_t *p, mc_shm_board_t *board, const mc_message_t *m)
+bool mc_shm_post(mc_shm_poster_t *p, mc_shm_board_t *board, const mc_message_t *m, bool pushed)
 {
     if (goes_on(p, m)) {
         p->readers++;
@@ -51,7 +75,7 @@ bool mc_shm_post(mc_shm_poster_t *p, mc_shm_board_t *board, const mc_message_t *
                                   memory_order_relaxed);
         return true;
     }
-    if (m->more == 0 && !m->pushed)
+    if (!pushed)
         return false;
     mc_shm_post_write(p, board);
     forget_read(p, board);
@@ -60,6 +84,8 @@ bool mc_shm_post(mc_shm_poster_t *p, mc_shm_board_t *board, const mc_message_t *
         return false;
     const uint32_t i = (p->first + p->n++) % MC_SHM_POSTS;
     p->at[i] = at;
+    if (at == 0)
+        begin_round(p);
     p->end = at + (m->bytes + UNIT - 1) / UNIT * UNIT;
     p->readers = 1;
     p->more = m->more;

@@ -26,7 +26,7 @@ int mc_shm_check_sender(const link_t *link)
 
 static bool waits(const link_t *link)
 {
-    return link->awaited.n > 0 || link->coming.io || link->reading.first || link->replies.first ||
+    return link->awaited.n > 0 || link->reading.first || link->replies.first ||
            link->sending.first || link->n_offered > 0 || link->peer.wanted > 0 ||
            link->peer.transport->wanted > 0;
 }

@@ -76,12 +76,8 @@ int mc_shm_keep_early(mc_shm_link_t *link, const mc_shm_slot_t *slot, const char
     if (&e->by_tag == shm->spare)
         shm->spare = e->by_tag.next;
     memcpy(&e->slot, slot, sizeof e->slot);
-    if (slot->kind == MC_SHM_MESSAGE) {
-        e->come = mc_shm_first(slot);
-        mc_shm_copy(e->data, data, e->come);
-        if (e->come < slot->bytes)
-            link->coming = (mc_shm_coming_t){.early = e};
-    }
+    if (slot->kind == MC_SHM_MESSAGE)
+        mc_shm_copy(e->data, data, slot->bytes);
     mc_hash_add(&link->early, &e->by_tag, slot->tag);
     return MESHCOLL_OK;
 }

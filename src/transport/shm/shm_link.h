@@ -43,14 +43,15 @@ uint32_t mc_shm_share_help(mc_shm_share_t *share, pid_t pid, mc_shm_helped_t *he
                            mc_shm_piece_t *piece);
 
 /*
- * A message to several ranks is written once, to a board in the sender's segment, and all receivers
- * read it there. It uses the board only if all of it has room at once, so the sender never waits
- * for a reader.
+ * A message that is pushed is written, once for all its receivers, to a board in the sender's segment, where they
+ * read it. It uses the board only if all of it has room at once, so the sender never waits for a reader.
  */
 
 /* The sender's bookkeeping of its board. */
 typedef struct {
     size_t room;             /* bytes of the board */
+    size_t round, widest;    /* bytes of it in use, and the most of them */
+    uint32_t rounds;         /* since it grew */
     size_t at[MC_SHM_POSTS]; /* offsets of the posts in use */
     uint32_t first, n;       /* posts in use, the oldest first; numbers are modulo MC_SHM_POSTS */
     size_t end;              /* end of the newest */
@@ -60,9 +61,11 @@ typedef struct {
     mc_io_queue_t waiting;   /* sends that complete when it is written */
 } mc_shm_poster_t;
 
+/* `room`: bytes of the board. `oversubscribed`: ranks share cores. */
+void mc_shm_poster_init(mc_shm_poster_t *p, size_t room, bool oversubscribed);
 /* Finds room for the message on the board: that of the newest post, if this is another send of
- * it, or a new one. false: there is none, or it need not go there. */
-bool mc_shm_post(mc_shm_poster_t *p, mc_shm_board_t *board, const mc_message_t *m);
+ * it, or, if it is `pushed`, a new one. false: there is none, or it need not go there. */
+bool mc_shm_post(mc_shm_poster_t *p, mc_shm_board_t *board, const mc_message_t *m, bool pushed);
 /* Fills in the words of one reader's slot. */
 void mc_shm_post_told(const mc_shm_poster_t *p, uint64_t word[3]);
 /* Writes the newest post, if unwritten. Returns the number of events. */
@@ -77,15 +80,8 @@ void mc_shm_post_leave(mc_shm_board_t *board, const mc_io_t *io);
 typedef struct mc_shm_early {
     mc_hashed_t by_tag; /* first */
     mc_shm_slot_t slot;
-    size_t come;                          /* bytes that have arrived */
-    _Alignas(64) char data[MC_SHM_EAGER]; /* for users' operations */
+    _Alignas(64) char data[MC_SHM_PAGE]; /* for users' operations */
 } mc_shm_early_t;
-
-/* The message whose pieces follow: a receive's, an unexpected one's, or (both NULL) none. */
-typedef struct {
-    mc_io_t *io;
-    mc_shm_early_t *early;
-} mc_shm_coming_t;
 
 typedef struct mc_shm_link {
     mc_peer_t peer;
@@ -104,7 +100,6 @@ typedef struct mc_shm_link {
     uint64_t pages_in, pages_out, pages_told; /* the same of pages */
     uint64_t filled_at[MC_SHM_SLOTS];         /* by page: n_out behind the slot it belongs to */
     mc_hash_t awaited;                        /* receives without a message */
-    mc_shm_coming_t coming;
     mc_hash_t early;
     mc_io_queue_t sending; /* sends that wait for a free slot, perhaps for the next piece */
     mc_io_queue_t reading; /* receives that read the peer's memory or board */
@@ -207,12 +202,6 @@ static inline const char *mc_shm_data(mc_shm_link_t *link, const mc_shm_slot_t *
     for (size_t i = 0; i < MC_SHM_AHEAD && i < slot->bytes; i += MC_SHM_LINE)
         __builtin_prefetch(page + i);
     return page;
-}
-
-/* Bytes of a message that lie in its slot or the slot's page. */
-static inline size_t mc_shm_first(const mc_shm_slot_t *slot)
-{
-    return slot->bytes < MC_SHM_PAGE ? slot->bytes : MC_SHM_PAGE;
 }
 
 /* Finds the channels of a connection whose segments are mapped. A page lies on the NUMA node of the rank that

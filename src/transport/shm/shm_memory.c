@@ -29,7 +29,7 @@ static int fail_errno(const char *what)
 
 /* The most bytes of all pages and of all boards of a machine, and the slots for each page where pages are few.
  * So 128 ranks that all talk hold 82 MiB of channels, and up to 16 ranks have channels of full size. */
-enum { ALL_PAGES = 64 << 20, ALL_BOARDS = 16 << 20, SLOTS_FOR_PAGE = 8 };
+enum { ALL_PAGES = 64 << 20, ALL_BOARDS = 64 << 20, SLOTS_FOR_PAGE = 8 };
 
 mc_shm_shape_t mc_shm_shape(int32_t n)
 {

@@ -12,21 +12,18 @@
 #include <sys/types.h>
 
 /* A message of up to MC_SHM_SMALL bytes lies in its slot, one of up to MC_SHM_PAGE in a page, a
- * larger one in several pages, with a slot each: the receiver copies one piece while the
- * sender writes the next. Above a limit the receiver reads it from the sender's memory instead.
- * The limit is mc_transport_t.eager, MC_SHM_EAGER at most, where the sender has no time to help (shm_link.h), as ranks
- * share cores or both ends send, and MC_SHM_PIECES otherwise, but not more than a channel's pages. */
-enum { MC_SHM_SLOTS = 32, MC_SHM_SMALL = 104, MC_SHM_PAGE = 4096 };
-enum { MC_SHM_PIECES = (32 << 10) - 1, MC_SHM_EAGER = 64 << 10 };
+ * larger one, up to mc_transport_t.eager, on the sender's board. The receiver reads longer ones, and those without
+ * room there, from the sender's memory, or asks for them in pieces of a page. */
+enum { MC_SHM_SLOTS = 32, MC_SHM_SMALL = 104, MC_SHM_PAGE = 4096, MC_SHM_EAGER = 64 << 10 };
 _Static_assert(MC_SHM_PAGE % MC_PIECE_UNIT == 0, "elements are not cut");
 
 typedef enum {
-    MC_SHM_MESSAGE, /* of `bytes`; what exceeds a page follows in pieces */
+    MC_SHM_MESSAGE, /* of `bytes`, at most a page */
     MC_SHM_OFFER,   /* of `bytes`, in the sender's memory: word = {its io, address, 0}, or
                      {its io, address of its spans, how many} */
     MC_SHM_TAKEN,   /* to the sender: word = {its io}; the receiver has the message */
     MC_SHM_GIVE,    /* to the sender: word = {its io, the receiver's io}; send it in pieces */
-    MC_SHM_PIECE,   /* of a message: tag = the receiver's io; 0: of the message that started last */
+    MC_SHM_PIECE,   /* of a message: tag = the receiver's io */
     MC_SHM_POSTED,  /* of `bytes`, on the sender's board: word = {0, offset, index of the post} */
     MC_SHM_SHARE    /* to the sender: word = {its io, where to write, number of the sharing}; help
                       to move it */
@@ -61,10 +58,10 @@ typedef struct {
     mc_shm_slot_t slot[];
 } mc_shm_channel_t;
 
-/* Messages to several ranks, which the owner writes here once. Two ranks that read one process's
- * memory serialise in the kernel, page by page (Chakraborty et al., Cluster 2017). Messages
- * follow each other, and start again at offset 0 where all there have been read. */
-enum { MC_SHM_POSTS = 16, MC_SHM_BOARD = 1 << 20 };
+/* Messages that the owner copies for their receivers, once for several: two ranks that read one process's memory
+ * serialise in the kernel, page by page (Chakraborty et al., Cluster 2017). Messages follow each other, and start again
+ * at offset 0 where all there have been read. */
+enum { MC_SHM_POSTS = 64, MC_SHM_BOARD = 4 << 20 };
 typedef struct {
     _Alignas(64) _Atomic uint64_t filled; /* bytes */
     _Alignas(64) _Atomic uint32_t left;   /* readers and writer that are not done yet */
@@ -84,7 +81,7 @@ mc_shm_shape_t mc_shm_shape(int32_t n);
 
 enum { MC_SHM_WHY = 256 };
 /* Starts each segment. Its last digits change with the layout below. */
-#define MC_SHM_MAGIC UINT64_C(0x6d636d6573680002)
+#define MC_SHM_MAGIC UINT64_C(0x6d636d6573680003)
 /* Behind it lie the board, the pages of all channels, and the channels. */
 typedef struct {
     _Alignas(4096) uint64_t magic;

@@ -115,7 +115,7 @@ void mc_shm_finish_offer(link_t *link, mc_io_t *io)
     mc_io_finish(io, MESHCOLL_OK);
 }
 
-/* Writes as many pieces of a started or requested message as there is room for. */
+/* Writes as many pieces of a requested message as there is room for. */
 static void give_pieces(link_t *link, mc_io_t *io)
 {
     for (mc_shm_slot_t *slot;
@@ -132,21 +132,11 @@ static void give_pieces(link_t *link, mc_io_t *io)
     mc_shm_wake(link);
 }
 
-/* Is it sent without a request from the receiver? */
-static bool is_eager(const link_t *link, const mc_message_t *m)
-{
-    const bool alone = shm_of(link)->params.oversubscribed || m->mutual;
-    const size_t eager = shm_of(link)->transport.eager;
-    const size_t most = alone || eager < MC_SHM_PIECES ? eager : MC_SHM_PIECES;
-    const size_t room = (size_t)link->shape.pages * MC_SHM_PAGE;
-    return m->bytes <= (most < room ? most : room);
-}
-
 /* Does what comes next of the send need a page? */
-static bool needs_page(const link_t *link, const mc_io_t *io)
+static bool needs_page(const mc_io_t *io)
 {
-    const bool goes_on = io->offer[0] || io->done > 0;
-    return goes_on || (io->message.bytes > MC_SHM_SMALL && is_eager(link, &io->message));
+    const size_t bytes = io->message.bytes;
+    return io->offer[0] || (bytes > MC_SHM_SMALL && bytes <= MC_SHM_PAGE);
 }
 
 static mc_shm_slot_t *room_for(link_t *link, bool with_page)
@@ -158,7 +148,7 @@ bool mc_shm_has_room(link_t *link)
 {
     const mc_io_t *const io = link->sending.first;
     return (link->replies.first && mc_shm_free_slot(link)) ||
-           (io && room_for(link, needs_page(link, io)));
+           (io && room_for(link, needs_page(io)));
 }
 
 /* WAITS: for room; OFFERED: complete once its receiver tells so. */
@@ -168,25 +158,19 @@ typedef enum { WAITS, OFFERED, WRITTEN } sent_t;
 static sent_t go_on(link_t *link, mc_io_t *io)
 {
     const mc_message_t *const m = &io->message;
-    if (io->offer[0] == 0 && io->done == 0) {
-        mc_shm_slot_t *const slot = room_for(link, needs_page(link, io));
-        if (!slot)
-            return WAITS;
-        if (!is_eager(link, m)) {
-            write_offer(link, slot, io);
-            return OFFERED;
-        }
-        if (m->bytes <= MC_SHM_PAGE) {
-            write_message(link, slot, m);
-            return WRITTEN;
-        }
-        mc_shm_move(io, page_to_fill(link), MC_SHM_PAGE, false);
-        write_head(slot, MC_SHM_MESSAGE, m);
-        io->done = MC_SHM_PAGE;
-        publish_only(link, slot);
+    if (io->offer[0]) {
+        give_pieces(link, io);
+        return io->done == m->bytes ? WRITTEN : WAITS;
     }
-    give_pieces(link, io);
-    return io->done == m->bytes ? WRITTEN : WAITS;
+    mc_shm_slot_t *const slot = room_for(link, needs_page(io));
+    if (!slot)
+        return WAITS;
+    if (m->bytes <= MC_SHM_PAGE) {
+        write_message(link, slot, m);
+        return WRITTEN;
+    }
+    write_offer(link, slot, io);
+    return OFFERED;
 }
 
 uint32_t mc_shm_send_on(link_t *link)
@@ -219,14 +203,13 @@ static int write_posted(link_t *link, mc_shm_slot_t *slot, const mc_message_t *m
     return MESHCOLL_IN_PROGRESS;
 }
 
-/* Is there room for it on the board? A single message that goes in pieces anyway does not use
- * it. */
+/* Does it go on the board, and is there room? */
 static bool is_for_board(const link_t *link, const mc_message_t *m)
 {
     mc_shm_t *const shm = shm_of(link);
-    const bool several = m->more > 0 || shm->poster.readers > 0;
-    return (several || !is_eager(link, m)) &&
-           mc_shm_post(&shm->poster, mc_shm_board(shm->mapping.segment), m);
+    const bool pushed = m->more > 0 || m->pushed || m->bytes <= shm->transport.eager;
+    return (pushed || shm->poster.readers > 0) &&
+           mc_shm_post(&shm->poster, mc_shm_board(shm->mapping.segment), m, pushed);
 }
 
 int mc_shm_send(mc_peer_t *peer, const mc_message_t *m, mc_io_t *io)
