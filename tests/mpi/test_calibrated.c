@@ -42,16 +42,45 @@ static bool is_on_all(const meshcoll_t *mesh)
     return strcmp(first, text) == 0;
 }
 
+static const char near_links[] = "box=alpha:9us;beta:1GB/s,gpu=alpha:1us;beta:9GB/s;pulled:yes";
+
+static int gather(void *context, const void *in, void *out, size_t bytes)
+{
+    const char *const key = context;
+    static int round;
+    if (rank == 0 && ++round == 4) /* it has looked for links before the second one */
+        check(mc_kept_write(MC_KEPT_LINKS, key, near_links), "links of another job");
+    return MPI_Allgather(in, (int)bytes, MPI_BYTE, out, (int)bytes, MPI_BYTE, MPI_COMM_WORLD);
+}
+
+/* What another job has measured meanwhile outlives a job that had too little time. */
+static void check_tried(const meshcoll_params_t *params, char *key)
+{
+    const meshcoll_oob_t oob = {.rank = rank, .size = size, .context = key, .allgather = gather};
+    meshcoll_t *mesh;
+    if (rank == 0)
+        mc_kept_drop(MC_KEPT_LINKS, key);
+    setenv("MESHCOLL_CALIBRATE", "0.000001", 1);
+    check(meshcoll_create_oob(&oob, params, &mesh) == MESHCOLL_OK, "a mesh with too little time");
+    check(!mesh->job->calibrated || !mesh->job->calibrated->is_measured, "a microsecond sufficed");
+    meshcoll_destroy(mesh);
+    setenv("MESHCOLL_CALIBRATE", "10", 1);
+    char *const kept = rank == 0 ? mc_kept_read(MC_KEPT_LINKS, key) : NULL;
+    check(rank > 0 || (kept && strcmp(kept, near_links) == 0), "another job's links are lost");
+    free(kept);
+}
+
 /* Jobs whose calls are much faster than their links tell drop what is kept; and those of which the long ones are much
- * slower, and more so than the short ones. */
+ * slower, and more so than the short ones. But not what another job has kept meanwhile. */
 static void check_doubt(const meshcoll_params_t *params, const char *key, const char *links,
-                        size_t most, bool stays)
+                        const char *meanwhile, size_t most, bool stays)
 {
     static int32_t in[1 << 16], out[1 << 16];
     meshcoll_t *mesh;
     check(rank > 0 || mc_kept_write(MC_KEPT_LINKS, key, links), "links are kept");
     check(meshcoll_create(MPI_COMM_WORLD, params, &mesh) == MESHCOLL_OK, "a mesh on kept links");
     check(mesh->job->calibrated != NULL, "kept links are not used");
+    check(rank > 0 || !meanwhile || mc_kept_write(MC_KEPT_LINKS, key, meanwhile), "links are kept");
     for (size_t n = 1; n <= most; n *= 1 << 16)
         for (int i = 0; i < SETTLE; i++)
             check(!meshcoll_allreduce(mesh, in, out, n, MESHCOLL_INT32, MESHCOLL_SUM),
@@ -188,16 +217,17 @@ int main(int argc, char **argv)
         int links;
         size_t most; /* elements of the longer one of two kinds of calls */
         bool stays;
-    } doubts[] = {{0, 1, false}, {1, 1, true}, {2, 1 << 16, false}, {1, 1 << 16, true}};
+        const char *meanwhile;
+    } doubts[] = {{0, 1, false, NULL},       {1, 1, true, NULL},
+                  {2, 1 << 16, false, NULL}, {1, 1 << 16, true, NULL},
+                  {0, 1, true, near_links},  {2, 1 << 16, true, near_links}};
     for (size_t i = 0; i < MC_COUNT(doubts); i++) {
         char links[128];
         snprintf(links, sizeof links, "box=%s,gpu=%s;pulled:yes", far[doubts[i].links],
                  far[doubts[i].links]);
-        check_doubt(&params, key, links, doubts[i].most, doubts[i].stays);
+        check_doubt(&params, key, links, doubts[i].meanwhile, doubts[i].most, doubts[i].stays);
     }
-    check(rank > 0 || mc_kept_write(MC_KEPT_LINKS, key,
-                                    "box=alpha:9us;beta:1GB/s,gpu=alpha:1us;beta:9GB/s;pulled:yes"),
-          "links are kept");
+    check_tried(&params, key);
     check_learned(&params, key);
     check_reversed(key);
     char folder[sizeof none + 16];

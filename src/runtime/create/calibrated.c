@@ -89,11 +89,6 @@ static void add_rdma(mc_text_t *text)
         free(list);
 }
 
-static uint64_t hash_of(const char *text)
-{
-    return text ? mc_fnv(MC_FNV_START, text, strlen(text)) : 0;
-}
-
 /* What links depend on: machines, their processors and number, whether ranks share cores, transports, interfaces and
  * their networks, extents, the order of ranks if one is given, and which devices may be used. Not hostnames and what
  * else names one machine: a cluster gives a job other ones each time. */
@@ -108,7 +103,7 @@ static char *key_of(const mc_cluster_t *cluster, const char *order, const char *
     mc_text_t text = mc_text(key, ROOM);
     mc_cluster_print(cluster, &text);
     if (order)
-        mc_text_add(&text, ";order %016" PRIx64, hash_of(order));
+        mc_text_add(&text, ";order %016" PRIx64, mc_calibrated_hash(order));
     if (share_cores)
         mc_text_add(&text, ";shared cores");
     for (size_t i = 0; i < MC_COUNT(devices_of); i++)
@@ -157,12 +152,14 @@ static size_t times_tried(const char *kept)
     return n > 0 && !kept[n] ? n : 0;
 }
 
-static void count_try(const char *key)
+/* Unless another job has measured them meanwhile. */
+static void count_try(const char *key, const mc_mesh_t *mesh)
 {
     char *const kept = mc_kept_read(MC_KEPT_LINKS, key);
+    const bool measured = kept && is_right(kept, mesh);
     const size_t n = times_tried(kept) + 1;
     free(kept);
-    if (n <= MOST_TRIED)
+    if (n <= MOST_TRIED && !measured)
         (void)mc_kept_write(MC_KEPT_LINKS, key, tried + MOST_TRIED - n);
 }
 
@@ -187,7 +184,7 @@ static char *find_learned(const char *key, const char *links)
 {
     char on[MC_KEPT_ON_BYTES + 1];
     char *const text = mc_kept_read(MC_KEPT_LEARNED, key);
-    snprintf(on, sizeof on, MC_KEPT_ON, hash_of(links));
+    snprintf(on, sizeof on, MC_KEPT_ON, mc_calibrated_hash(links));
     if (text && strncmp(text, on, MC_KEPT_ON_BYTES) == 0) {
         memmove(text, text + MC_KEPT_ON_BYTES, strlen(text + MC_KEPT_ON_BYTES) + 1);
         return text;
@@ -230,8 +227,8 @@ static int keep(mc_making_t *m, const char *text, bool is_measured)
     job->calibrated = calloc(1, sizeof *job->calibrated);
     if (!job->calibrated)
         return mc_fail_memory("calibrated links");
-    *job->calibrated =
-        (mc_calibrated_t){.is_measured = is_measured, .hash = hash_of(text), .key = m->key};
+    *job->calibrated = (mc_calibrated_t){
+        .is_measured = is_measured, .hash = mc_calibrated_hash(text), .key = m->key};
     if (is_measured)
         job->calibrated->links = m->handle->links;
     m->key = NULL;
@@ -265,7 +262,7 @@ static int measure(mc_making_t *m, bool *is_whole)
         if (h->rank == 0)
             tell_missing(&sight, &h->mesh, seconds);
         if (m->key)
-            count_try(m->key);
+            count_try(m->key, &h->mesh);
         return MESHCOLL_OK;
     }
     mc_sight_links(&sight, true, &h->links);

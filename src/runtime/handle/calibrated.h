@@ -3,6 +3,7 @@
 #ifndef MC_HANDLE_CALIBRATED_H
 #define MC_HANDLE_CALIBRATED_H
 
+#include "base/hash.h"
 #include "base/system/kept.h"
 #include "runtime/handle/job.h"
 
@@ -10,6 +11,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct mc_calibrated {
     mc_links_t links; /* of the job's first mesh, where `is_measured` */
@@ -25,14 +27,24 @@ typedef struct mc_calibrated {
 #define MC_KEPT_ON      "on links %016" PRIx64 "\n"
 enum { MC_KEPT_ON_BYTES = sizeof "on links 0123456789abcdef" };
 
-/* Calls show that the links are wrong: the next job measures them anew. Only the first time does anything. */
+static inline uint64_t mc_calibrated_hash(const char *links)
+{
+    return links ? mc_fnv(MC_FNV_START, links, strlen(links)) : 0;
+}
+
+/* Calls show that the links are wrong: the next job measures them anew, unless another one has meanwhile. Only the
+ * first time does anything. */
 static inline void mc_calibrated_drop(const mc_job_t *job)
 {
-    if (!job->calibrated || !job->calibrated->is_measured || !job->calibrated->key)
+    mc_calibrated_t *const c = job->calibrated;
+    if (!c || !c->is_measured || !c->key)
         return;
-    mc_kept_drop(MC_KEPT_LINKS, job->calibrated->key);
-    free(job->calibrated->key);
-    job->calibrated->key = NULL;
+    char *const kept = mc_kept_read(MC_KEPT_LINKS, c->key);
+    if (mc_calibrated_hash(kept) == c->hash)
+        mc_kept_drop(MC_KEPT_LINKS, c->key);
+    free(kept);
+    free(c->key);
+    c->key = NULL;
 }
 
 #endif
