@@ -80,16 +80,20 @@ created XDG_CACHE_HOME=/proc/none
 created -u HOME XDG_CACHE_HOME=
 [[ $links == *calibrated* ]] || fail "without a home: $links"
 
-# A time that is too short, three times: the next job does without, one that is told for how long does not.
+# A time that is too short: the next job takes more. Three times: it does without, one that is told for how long does not.
 rm -rf "$XDG_CACHE_HOME"
 for n in 1 2 3; do
     created MESHCOLL_CALIBRATE=0.0000001 MESHCOLL_LOG=info
     grep -q "links are not calibrated: 0 ms did not suffice for \(gpu\|rank\); MESHCOLL_CALIBRATE says" "$scratch/err" ||
         fail "try $n says nothing: $(cat "$scratch/err")"
     [ "$(sed -n 3p "$(kept)" | tr -cd '?' | wc -c)" -eq $n ] || fail "try $n: $(cat "$(kept)")"
+    cp "$(kept)" "$scratch/tried-$n"
 done
-(unset MESHCOLL_CALIBRATE && created MESHCOLL_LOG=info && grep -q "not calibrated: 3 jobs had too little time" "$scratch/err" && [ "$links" = "the preset generic, which is the default" ]) ||
+(unset MESHCOLL_CALIBRATE && created MESHCOLL_LOG=info && grep -q "calibrated as with MESHCOLL_CALIBRATE=off: the time of 3 tries did not suffice" "$scratch/err" && [ "$links" = "the preset generic, which is the default" ]) ||
     fail "three jobs had too little time, and another one measured"
+cp "$scratch/tried-1" "$(kept)"
+(unset MESHCOLL_CALIBRATE && created MESHCOLL_LOG=info && grep -q "calibrated as with MESHCOLL_CALIBRATE=0.2: the time of 1 tries did not suffice" "$scratch/err") ||
+    fail "after a job that had too little time the next one takes no more: $(cat "$scratch/err")"
 created
 [[ $links == *calibrated* ]] || fail "told for how long: $links"
 file=$(kept)

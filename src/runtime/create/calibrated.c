@@ -141,15 +141,16 @@ static bool is_right(const char *links, const mc_mesh_t *mesh)
     return plain;
 }
 
-/* Kept in place of links: a mark for each job whose time did not suffice. After so many, jobs do without calibration,
- * unless they are told for how long. */
+/* Kept in place of links: a mark for each job whose time did not suffice. The next one takes more, in the end it does
+ * without, unless it is told for how long. */
 static const char tried[] = "???";
 enum { MOST_TRIED = sizeof tried - 1 };
+static const char *const seconds_after[MOST_TRIED + 1] = {"0.1", "0.2", "0.4", "off"};
 
 static size_t times_tried(const char *kept)
 {
     const size_t n = kept ? strspn(kept, "?") : 0;
-    return n > 0 && !kept[n] ? n : 0;
+    return n <= MOST_TRIED && kept && !kept[n] ? n : 0;
 }
 
 /* Unless another job has measured them meanwhile. */
@@ -167,12 +168,13 @@ static int use_links(mc_settings_t *settings, const char *key, const mc_mesh_t *
 {
     char *const links = mc_kept_read(MC_KEPT_LINKS, key);
     int status = MESHCOLL_OK;
-    if (times_tried(links) >= MOST_TRIED && !settings->calibrate) {
-        settings->calibrate = "off";
+    const size_t times = times_tried(links);
+    if (times > 0 && !settings->calibrate) {
+        settings->calibrate = seconds_after[times];
         mc_log(MC_LOG_INFO,
-               "links are not calibrated: %d jobs had too little time; "
-               "MESHCOLL_CALIBRATE says how many seconds to take",
-               (int)MOST_TRIED);
+               "links are calibrated as with MESHCOLL_CALIBRATE=%s: the time of %d tries did not "
+               "suffice",
+               settings->calibrate, (int)times);
     } else if (links && is_right(links, mesh))
         status = mc_settings_set_links(settings, links, MC_CALIBRATED_FROM);
     free(links);
