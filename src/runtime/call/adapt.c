@@ -22,6 +22,7 @@ _Static_assert((int)MC_LEARN_WORDS + MC_LEAD_WORDS == (int)MC_MAXIMA,
                "a lead's words, and a learner's");
 
 static void serve_deferred(meshcoll_t *h);
+static int choose_in_line(meshcoll_t *h, mc_call_t *call);
 
 /* Its learner may be gone. */
 static int finish(meshcoll_request_t *r)
@@ -51,8 +52,7 @@ static const mc_request_kind_t agreement_kind = {MC_OF_MAXIMA, .finish = finish}
 
 bool mc_adapt_is_unawaited(const meshcoll_request_t *r)
 {
-    return r->kind == &agreement_kind && r->mesh->calls.adapt->n_awaited == 0 &&
-           !r->mesh->calls.adapt->deferred.first;
+    return r->kind == &agreement_kind && !r->mesh->calls.adapt->deferred.first;
 }
 
 static int find(const meshcoll_t *h, const mc_lesson_t *lesson,
@@ -105,18 +105,6 @@ bool mc_adapt_learns(const meshcoll_t *h, const mc_choice_key_t *key)
 static bool is_ready(const mc_lesson_t *lesson)
 {
     return !lesson || lesson->left > 1 || !mc_learner_waits(&lesson->learner) || lesson->has_words;
-}
-
-static int await(meshcoll_t *h, const mc_choice_key_t *key)
-{
-    mc_adapt_t *const t = h->calls.adapt;
-    mc_waiting_t waiting = {0};
-    t->n_awaited++;
-    while (!h->job->failure.status &&
-           (t->deferred.first || !is_ready(mc_lessons_find(&t->lessons, key))))
-        mc_wait_turn(h, &waiting);
-    t->n_awaited--;
-    return mc_failure_check(h);
 }
 
 static int offer(const meshcoll_t *h, mc_lesson_t *lesson)
@@ -275,32 +263,31 @@ static int look(meshcoll_t *h, mc_call_t *call)
     return call->on_device ? mc_cache_choose(h, call) : mc_cache_look(h, call);
 }
 
-int mc_adapt_choose(meshcoll_t *h, mc_call_t *call)
+static int choose_now(meshcoll_t *h, mc_lesson_t *lesson, mc_call_t *call)
 {
-    mc_adapt_t *const t = h->calls.adapt;
-    int status = MESHCOLL_OK;
-    mc_cache_key(h, call);
-    call->left = &h->calls.unlearned;
-    if (!mc_adapt_learns(h, &call->key))
-        return look(h, call);
-    if (call->on_device && t->begun != t->done) /* a program that enqueues may wait for no call */
-        (void)mc_job_progress(h->job);
-    mc_lesson_t *lesson = mc_lessons_find(&t->lessons, &call->key);
-    if (t->deferred.first || (!call->is_aside && !is_ready(lesson))) {
-        call->is_deferred = !call->waits;
-        if (call->is_deferred)
-            return MESHCOLL_OK;
-        status = await(h, &call->key);
-        lesson = mc_lessons_find(&t->lessons, &call->key); /* it may be gone, or have come */
-    }
-    if (!status && !lesson)
-        status = look(h, call);
+    const int status = lesson ? MESHCOLL_OK : look(h, call);
     if (status || !call->is_aside)
         return status ? status : choose(h, lesson, call);
     call->candidate = lesson ? lesson->learner.best : 0;
     if (lesson)
         call->best = lesson->learner.candidate[call->candidate];
     return MESHCOLL_OK;
+}
+
+int mc_adapt_choose(meshcoll_t *h, mc_call_t *call)
+{
+    mc_adapt_t *const t = h->calls.adapt;
+    mc_cache_key(h, call);
+    call->left = &h->calls.unlearned;
+    if (!mc_adapt_learns(h, &call->key))
+        return look(h, call);
+    if (call->on_device && t->begun != t->done) /* a program that enqueues may wait for no call */
+        (void)mc_job_progress(h->job);
+    mc_lesson_t *const lesson = mc_lessons_find(&t->lessons, &call->key);
+    if (!t->deferred.first && (call->is_aside || is_ready(lesson)))
+        return choose_now(h, lesson, call);
+    call->is_deferred = !call->on_device;
+    return call->is_deferred ? MESHCOLL_OK : choose_in_line(h, call);
 }
 
 /* Times ----------------------------------------------------------------------------------------------- */
@@ -402,7 +389,7 @@ mc_cached_t *mc_adapt_bound(meshcoll_t *h, mc_cached_t *c, bool blocks)
 /* Deferred calls -------------------------------------------------------------------------------------- */
 
 typedef struct {
-    mc_cached_t *served; /* its request, whose task this is */
+    mc_cached_t *served; /* its request, whose task this is; NULL: it waits, on device memory */
     mc_kept_call_t kept; /* planned as when it was made: what is forced may change until it runs */
     uint32_t needed;     /* of the lead: what must be reached before it runs */
     char *known_text;    /* of another strategy, as the caller may have it */
@@ -412,6 +399,14 @@ typedef struct {
 static deferred_t *deferred_of(const mc_list_node_t *n)
 {
     return n ? (deferred_t *)((char *)n - offsetof(deferred_t, node)) : NULL;
+}
+
+/* Those behind the first find none bound. */
+static void line_up(meshcoll_t *h, deferred_t *d)
+{
+    if (!h->calls.adapt->deferred.first)
+        mc_cache_unbind(h, NULL);
+    mc_list_append(&h->calls.adapt->deferred, &d->node);
 }
 
 static void release_deferred(meshcoll_request_t *r)
@@ -453,7 +448,7 @@ static int take_request(meshcoll_t *h, const mc_call_t *call, const mc_lesson_t 
     return MESHCOLL_OK;
 }
 
-int mc_adapt_defer(meshcoll_t *h, const mc_call_t *call, mc_run_t **run)
+int mc_adapt_defer(meshcoll_t *h, const mc_call_t *call, mc_cached_t **request)
 {
     const mc_lesson_t *const lesson = mc_lessons_find(&h->calls.adapt->lessons, &call->key);
     mc_call_t planned = *call;
@@ -474,12 +469,10 @@ int mc_adapt_defer(meshcoll_t *h, const mc_call_t *call, mc_run_t **run)
         return status;
     }
     mc_executor_hold(&r->executor);
-    if (!h->calls.adapt->deferred.first) /* those behind the first bind none */
-        mc_cache_unbind(h, NULL);
-    mc_list_append(&h->calls.adapt->deferred, &d->node);
+    line_up(h, d);
     mc_lead_call(h, mc_lead_bytes(h, &call->args), call->number.own, r->executor.digest, r);
     d->needed = h->leads.calls.needed;
-    *run = r;
+    *request = d->served;
     return MESHCOLL_OK;
 }
 
@@ -520,13 +513,37 @@ static void serve_deferred(meshcoll_t *h)
     t->serves_deferred = true;
     for (deferred_t *d; !status && (d = deferred_of(t->deferred.first));) {
         mc_lesson_t *const lesson = mc_lessons_find(&t->lessons, &d->kept.call.key);
-        if (!is_ready(lesson))
+        if (!d->served || !is_ready(lesson))
             break;
         status = serve(h, d, lesson);
     }
     t->serves_deferred = false;
     if (status)
         mc_failure_break(h, status);
+}
+
+/* Callbacks, and other threads, may make calls while it waits: these choose after it. */
+static int choose_in_line(meshcoll_t *h, mc_call_t *call)
+{
+    mc_adapt_t *const t = h->calls.adapt;
+    mc_waiting_t waiting = {0};
+    deferred_t own = {.served = NULL};
+    mc_lesson_t *lesson = NULL;
+    line_up(h, &own);
+    while (!h->job->failure.status &&
+           (t->deferred.first != &own.node ||
+            !(is_ready(lesson = mc_lessons_find(&t->lessons, &call->key)) || call->is_aside)))
+        mc_wait_turn(h, &waiting);
+    int status = mc_failure_check(h);
+    if (!status)
+        status = choose_now(h, lesson, call);
+    mc_list_remove(&own.node);
+    if (h->job->failure.status)
+        return status;
+    serve_deferred(h);
+    if (h->job->threads)
+        mc_threads_notify(h->job->threads);
+    return status;
 }
 
 /* Opening --------------------------------------------------------------------------------------------- */

@@ -7,10 +7,10 @@
  * or whose strategy is forced.
  *
  * Ranks agree by an allreduce of maxima that nobody waits for: it begins at the same call on all ranks, and its result is
- * used from a later call on, the same on all ranks too. Should it not be complete by then, a blocking call waits for
- * it. A nonblocking one must not, as other ranks may wait for what its caller does next: it is deferred, with
- * the plan that it will most likely have, until the agreement is complete. Calls that learn after it follow it, and find none bound, so that learners see
- * all calls in their order.
+ * used from a later call on, the same on all ranks too. Should it not be complete by then, this call is deferred, with
+ * the plan that it will most likely have: it must not wait, as other ranks may wait for what its caller does next. Calls
+ * that learn after it, as those that callbacks begin, follow it, and find none bound, so that learners see all calls in
+ * their order. One on device memory waits in its place among them.
  *
  * An agreement runs when the one before it is complete, so that all share one operation number.
  *
@@ -50,7 +50,6 @@ typedef struct mc_adapt {
     mc_lessons_t past;     /* of persistent requests that are freed, of each key the last */
     mc_known_list_t known; /* from an earlier job */
     uint32_t begun, done;  /* agreements */
-    uint32_t n_awaited;    /* blocking calls that wait for one */
     mc_list_t pending;     /* agreements that wait for the one before them */
     mc_list_t deferred;    /* calls, in their order */
     bool serves_deferred;  /* an agreement that one of them begins may be complete at once */
@@ -86,7 +85,7 @@ int64_t mc_adapt_recall(const meshcoll_t *h, const mc_choice_key_t *key, mc_rank
 int mc_adapt_ask(meshcoll_t *h, mc_lesson_t *lesson, mc_learn_turn_t *turn);
 
 /* Chooses for a call that has its number and no request yet. One that is timed is to be passed to mc_adapt_time, and one
- * that is deferred to mc_adapt_defer. */
+ * that is deferred to mc_adapt_defer. One on device memory is counted before, as it may wait. */
 int mc_adapt_choose(meshcoll_t *h, mc_call_t *call);
 /* The call that is served by c, and about to start, is timed; or the run of a request, of that kind then. */
 void mc_adapt_time(mc_cached_t *c, bool blocks);
@@ -104,7 +103,7 @@ void mc_adapt_note(const meshcoll_t *h, const mc_choice_key_t *key, int32_t cand
 void mc_adapt_leave(meshcoll_t *h, mc_study_t *study);
 /* Takes a request that starts, planned anew if need be, when it is known how. It is held as one whose calls are
  * compared. */
-int mc_adapt_defer(meshcoll_t *h, const mc_call_t *call, mc_run_t **run);
+int mc_adapt_defer(meshcoll_t *h, const mc_call_t *call, mc_cached_t **request);
 /* One that is bound to c has counted to 0. Returns c, timed, if it stays so; NULL: it chooses anew. */
 mc_cached_t *mc_adapt_bound(meshcoll_t *h, mc_cached_t *c, bool blocks);
 /* What was learned: for each key with candidates a line, and one for each of them. */

@@ -62,20 +62,19 @@ int mc_call_start(meshcoll_t *h, mc_call_t *call, meshcoll_request_t **request)
 {
     const uint64_t kind = kind_of(h, call);
     mc_cached_t *c;
-    mc_run_t *deferred = NULL;
     int status = mc_adapt_choose(h, call);
     if (!status && call->is_deferred)
-        status = mc_adapt_defer(h, call, &deferred);
+        status = mc_adapt_defer(h, call, &c);
     else if (!status)
         status = mc_cache_serve(h, call, kind != MC_KIND_ONCE, &c);
     if (status) {
         mc_return_memory(h, call->staging);
         return mc_call_refused(h, call, status);
     }
-    if (deferred)
-        return mc_call_begin(deferred, MESHCOLL_OK, request);
     mc_run_t *const r = &c->run;
     r->staging = call->staging;
+    if (call->is_deferred)
+        return mc_call_begin(r, MESHCOLL_OK, request);
     mc_run_sign(r, mc_digest_of(h, &call->args, call->is_barrier), call->candidate);
     status = bind(h, r, call);
     if (!status && kind != MC_KIND_ONCE)

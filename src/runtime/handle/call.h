@@ -37,7 +37,7 @@ typedef struct mc_call {
     uint64_t *left; /* as in mc_cached_t */
     bool is_timed;
     bool is_aside;    /* it does not count, and uses what was learned */
-    bool is_deferred; /* its choice is not known yet, and it must not wait */
+    bool is_deferred; /* its choice is not known yet */
 
     /* On device memory: 1 more than the number of the registration that OUT lies in, 0: none; twice where it lies
      * there, and 1 more for an alltoall in place. */
