@@ -67,6 +67,14 @@ static bool is_refusal(int status)
            status == MESHCOLL_ERR_STRATEGY;
 }
 
+/* Counts it among the calls that the barriers of the lead compare. It counts no bytes: credits of its messages bound how
+ * far it runs ahead. */
+static void count(meshcoll_t *h, const mc_call_t *call, uint32_t digest)
+{
+    if (!h->hooks->compare)
+        mc_lead_call(h, 0, call->number.own, digest, NULL);
+}
+
 /* Chooses the strategy of a checked call that has its numbers, and finds its program, for which the ranks may meet.
  * `waits`: it may wait for peers besides, for what an alltoallv must know of them. Where it fails on this rank alone,
  * the mesh fails. */
@@ -74,9 +82,11 @@ static int prepare(meshcoll_t *h, mc_call_t *call, bool waits, mc_gpu_program_t 
 {
     bool agreed;
     mc_forwarded_t *forwarded = NULL;
-    int status = mc_lead_agree(h);
+    if (!call->is_persistent) /* before it waits, as callbacks may make calls then */
+        count(h, call, mc_digest_on_device(h, &call->args));
+    int status = choose(h, call);
     if (!status)
-        status = choose(h, call);
+        status = mc_lead_agree(h);
     if (status)
         return status;
     status = mc_gpu_open(h, &call->buffer, call->number.own, &agreed);
@@ -92,14 +102,6 @@ static int prepare(meshcoll_t *h, mc_call_t *call, bool waits, mc_gpu_program_t 
     if (is_refusal(status))
         return mc_lead_refused(h, call->number.own, call->is_persistent, status);
     return status ? mc_gpu_fail_alone(h, status) : MESHCOLL_OK;
-}
-
-/* Counts it among the calls that the barriers of the lead compare. It counts no bytes: credits of its messages bound how
- * far it runs ahead. */
-static void count(meshcoll_t *h, const mc_call_t *call, uint32_t digest)
-{
-    if (!h->hooks->compare)
-        mc_lead_call(h, 0, call->number.own, digest, NULL);
 }
 
 /* Calls ------------------------------------------------------------------------------------------- */
@@ -122,7 +124,6 @@ int mc_gpu_call_run(meshcoll_t *h, mc_call_t *call)
     if (status)
         return status;
     mc_gpu_place_t place = place_of(call, NULL);
-    count(h, call, program->asked.digest);
     status = mc_gpu_record(h, a, &call->best, program, &place.record);
     if (!status)
         status = mc_gpu_run(h, program, place);
@@ -179,7 +180,6 @@ int mc_gpu_enqueue(meshcoll_t *h, const meshcoll_args_t *given, void *stream)
     if (status)
         return status;
     mc_gpu_place_t place = place_of(&call, stream);
-    count(h, &call, program->asked.digest);
     status = mc_gpu_record(h, a, &call.best, program, &place.record);
     return status ? mc_gpu_fail_alone(h, status) : launch(h, program, &place, false);
 }

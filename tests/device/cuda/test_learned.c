@@ -186,6 +186,77 @@ static void rank_late_times(meshcoll_t *mesh)
     NEED(cuStreamDestroy_v2(stream) == 0);
 }
 
+static struct {
+    meshcoll_t *mesh;
+    int32_t in[3], out[3];
+    meshcoll_request_t *request;
+} host;
+
+static void begin_host(void)
+{
+    NEED(meshcoll_iallreduce(host.mesh, host.in, host.out, 3, MESHCOLL_INT32, MESHCOLL_SUM,
+                             &host.request) == MESHCOLL_OK);
+}
+
+/* While rank 0 waits: then rank 1 may go on. */
+static void call_back(void *context, meshcoll_request_t *received, int status)
+{
+    static const int32_t go = 1;
+    meshcoll_request_t *sent;
+    (void)context, (void)received;
+    NEED(status == MESHCOLL_OK);
+    begin_host();
+    NEED(meshcoll_send_begin(host.mesh, &go, 1, MESHCOLL_INT32, 1, 0, &sent) == MESHCOLL_OK);
+    meshcoll_free(sent);
+}
+
+/* On rank 0 the call that uses the agreement waits for rank 1. It and the host's, which a callback makes meanwhile, both
+ * begin another one, and count in the lead: in the order of the calls. */
+static void rank_calls_back(meshcoll_t *mesh)
+{
+    const mc_cu_stream_t stream = rig_new_stream();
+    meshcoll_request_t *received = NULL;
+    int32_t word = 0;
+    rig_case_t r;
+    host.mesh = mesh;
+    rig_open(mesh, &sum, NULL, &r);
+    rig_fill(&r, stream);
+    fake_clock(took);
+    for (int i = 0; i < AGREES; i++) {
+        begin_host();
+        NEED(meshcoll_wait(host.request) == MESHCOLL_OK);
+    }
+    enqueue(mesh, &r, 1, stream);
+    NEED(cuStreamSynchronize(stream) == 0);
+    NEED(cuLaunchHostFunc(stream, await_open, NULL) == 0);
+    if (rig_rank == 0) {
+        enqueue(mesh, &r, TRIAL - 1, stream);
+        NEED(meshcoll_recv_begin(mesh, &word, 1, MESHCOLL_INT32, 1, 0, NULL, &received) ==
+             MESHCOLL_OK);
+        NEED(meshcoll_set_callback(received, call_back, NULL) == MESHCOLL_OK);
+    }
+    rig_meet();
+    if (rig_rank == 0) {
+        enqueue(mesh, &r, 1, stream);
+        NEED(host.request && meshcoll_wait(received) == MESHCOLL_OK);
+    } else {
+        NEED(meshcoll_send(mesh, &word, 1, MESHCOLL_INT32, 0, 0) == MESHCOLL_OK);
+        NEED(meshcoll_recv(mesh, &word, 1, MESHCOLL_INT32, 0, 0, NULL) == MESHCOLL_OK);
+        enqueue(mesh, &r, TRIAL, stream);
+        begin_host();
+    }
+    is_open = true;
+    NEED(meshcoll_wait(host.request) == MESHCOLL_OK && rig_check(&r, stream));
+    run(mesh, &r, CALLS, stream);
+    NEED(have_learned(LATE_TRIAL + 4 * MC_LEARN_AGREEING)); /* late twice */
+    /* what is refused lets ranks compare what they have made */
+    NEED(meshcoll_barrier(mesh) == MESHCOLL_OK);
+    NEED(meshcoll_enqueue(mesh, NULL, stream) == MESHCOLL_ERR_INVALID_ARG);
+    run(mesh, &r, 1, stream);
+    rig_close(&r);
+    NEED(cuStreamDestroy_v2(stream) == 0);
+}
+
 /* While candidates take turns, some calls not complete. */
 static void rank_left(meshcoll_t *mesh)
 {
@@ -203,7 +274,9 @@ bool test_late_times(void)
 {
     const rig_t rig = {.mesh = "gpu=3", .tidy = true};
     const rig_t left = {.mesh = "gpu=3", .tidy = true, .leaves = 2}; /* the buffers */
-    return rig_run(&rig, rank_late_times) && rig_run(&left, rank_left);
+    const rig_t two = {.mesh = "gpu=2", .tidy = true};
+    return rig_run(&rig, rank_late_times) && rig_run(&left, rank_left) &&
+           rig_run(&two, rank_calls_back);
 }
 
 /* Captures ---------------------------------------------------------------------------------------- */
