@@ -4,7 +4,7 @@
  */
 #include "rig.h"
 
-#include "runtime/adapt/learner.h"
+#include "runtime/call/adapt.h"
 
 #include <sched.h>
 #include <stdatomic.h>
@@ -245,6 +245,8 @@ static void rank_calls_back(meshcoll_t *mesh)
         enqueue(mesh, &r, TRIAL, stream);
         begin_host();
     }
+    /* the host's lesson is the first one, and its agreement the last one */
+    NEED(mesh->calls.adapt->begun == 3 && mesh->calls.adapt->lessons.lesson[0]->agreement == 3);
     is_open = true;
     NEED(meshcoll_wait(host.request) == MESHCOLL_OK && rig_check(&r, stream));
     run(mesh, &r, CALLS, stream);
