@@ -239,15 +239,16 @@ static void check_notice(meshcoll_t *h)
     const uint32_t notice = h->gpu->signals ? mc_stream_signals_notice(h->gpu->signals) : 0;
     if (!notice || h->job->failure.status)
         return;
-    mc_differ_await(h->job);
     const int rank = (int)mc_comm_rank_of(&h->order, (int32_t)((notice - 1) / 2));
+    const bool late = (notice - 1) % 2;
+    if (!late)
+        mc_differ_await(h->job);
     mc_failure_break(
-        h, (notice - 1) % 2
-               ? mc_fail(MESHCOLL_ERR_TIMEOUT,
-                         "rank %d waited longer than its limit in a call on device "
-                         "memory, and gave up",
-                         rank)
-               : mc_fail(MESHCOLL_ERR_PEER, "rank %d gave up a call on device memory", rank));
+        h, late ? mc_fail(MESHCOLL_ERR_TIMEOUT,
+                          "rank %d waited longer than its limit in a call on device "
+                          "memory, and gave up",
+                          rank)
+                : mc_fail(MESHCOLL_ERR_PEER, "rank %d gave up a call on device memory", rank));
 }
 
 /* A block that gave up ends the mesh. */
