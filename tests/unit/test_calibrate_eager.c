@@ -7,7 +7,7 @@
 typedef struct {
     mc_transport_t t;
     size_t copied; /* faster up to here */
-    int left;      /* runs until it is late */
+    double now;    /* runs so far */
 } links_t;
 
 static int run(void *context, size_t bytes, int32_t runs, double *seconds)
@@ -16,20 +16,15 @@ static int run(void *context, size_t bytes, int32_t runs, double *seconds)
     const bool copies = l->t.eager >= bytes;
     cr_assert_gt(runs, 0);
     *seconds = (copies == (bytes <= l->copied) ? 1 : 2) * 1e-6;
-    l->left--;
+    l->now++;
     return MESHCOLL_OK;
-}
-
-static bool is_late(void *context)
-{
-    return ((links_t *)context)->left <= 0;
 }
 
 static double found(size_t copied, size_t most, int runs)
 {
-    links_t l = {.copied = copied, .left = runs};
+    links_t l = {.copied = copied};
     double bytes = -1;
-    cr_assert_eq(mc_eager_find(&(mc_exchanges_t){&l.t, 2, most, run, is_late, &l}, &bytes),
+    cr_assert_eq(mc_eager_find(&(mc_exchanges_t){&l.t, 2, most, run, &l, &l.now, runs}, &bytes),
                  MESHCOLL_OK);
     cr_expect_eq(l.t.eager, 0, "all messages are read meanwhile");
     return bytes;

@@ -13,6 +13,11 @@ void mc_eager_set(mc_transport_t *transport, size_t bytes)
         transport->eager = bytes;
 }
 
+static bool is_late(const mc_exchanges_t *e)
+{
+    return !(*e->now < e->end);
+}
+
 /* Both ways take turns. */
 static int compare(const mc_exchanges_t *e, size_t bytes, bool *copied)
 {
@@ -42,14 +47,14 @@ static int find(const mc_exchanges_t *e, double *found)
     size_t bytes = first;
     bool copied = false;
     int status = bytes > LEAST ? fill_boards(e, bytes) : MESHCOLL_OK;
-    if (status || bytes <= LEAST || e->is_late(e->context))
+    if (status || bytes <= LEAST || is_late(e))
         return status;
     while (!status && !copied && bytes > LEAST) {
         status = compare(e, bytes, &copied);
         bytes = copied ? bytes : bytes / 2;
     }
     for (copied = copied && bytes == first;
-         !status && copied && 2 * bytes <= e->most && !e->is_late(e->context);) {
+         !status && copied && 2 * bytes <= e->most && !is_late(e);) {
         status = compare(e, 2 * bytes, &copied);
         bytes = copied ? 2 * bytes : bytes;
     }

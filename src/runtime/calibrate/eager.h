@@ -10,8 +10,9 @@ typedef struct {
     int32_t ranks;
     size_t most; /* bytes of a message */
     int (*run)(void *context, size_t bytes, int32_t runs, double *seconds);
-    bool (*is_late)(void *context); /* the same on all */
     void *context;
+    const double *now; /* after the last run, the same on all; and when the time is over */
+    double end;
 } mc_exchanges_t;
 
 void mc_eager_set(mc_transport_t *transport, size_t bytes);

@@ -231,33 +231,33 @@ static bool reads_memory(const measuring_t *m)
 typedef struct {
     measuring_t *m;
     dim_t *d;
+    size_t bytes; /* of its request */
 } exchange_t;
 
 static int exchange(void *context, size_t bytes, int32_t runs, double *seconds)
 {
-    const exchange_t *const e = context;
-    dim_t *const d = e->d;
-    meshcoll_free(d->request[EAGER]);
-    d->request[EAGER] = NULL;
-    const int status = make_request(e->m, d, EAGER, bytes, 1);
-    return status ? status
-                  : batch(e->m, &d->request[EAGER], d->request[EAGER] != NULL, runs, seconds);
-}
-
-static bool is_late_for(void *context)
-{
-    return is_late(((const exchange_t *)context)->m);
+    exchange_t *const e = context;
+    meshcoll_request_t **const request = &e->d->request[EAGER];
+    int status = MESHCOLL_OK;
+    if (bytes != e->bytes) {
+        meshcoll_free(*request);
+        *request = NULL;
+        status = make_request(e->m, e->d, EAGER, bytes, 1);
+    }
+    e->bytes = bytes;
+    return status ? status : batch(e->m, request, *request != NULL, runs, seconds);
 }
 
 static int find_eager(measuring_t *m, dim_t *d)
 {
-    exchange_t e = {m, d};
+    exchange_t e = {.m = m, .d = d};
     return mc_eager_find(&(mc_exchanges_t){.transport = d->transport,
                                            .ranks = d->ranks,
                                            .most = MOST_MEMORY / (size_t)d->ranks,
                                            .run = exchange,
-                                           .is_late = is_late_for,
-                                           .context = &e},
+                                           .context = &e,
+                                           .now = &m->now,
+                                           .end = m->seconds},
                          &d->eager);
 }
 
