@@ -243,21 +243,27 @@ Test(shm_board, who_waits_for_a_busy_receiver_pushes)
     }
 }
 
+/* Where messages lie ------------------------------------------------------------------------------ */
+
+static mc_shm_board_t board;
+static char bytes[MC_SHM_BOARD];
+
+static mc_message_t message_of(const mc_span_t *span, uint32_t more)
+{
+    return (mc_message_t){
+        .tag = mc_tag(0, 1, 0), .span = span, .n_spans = 1, .bytes = span->bytes, .more = more};
+}
+
 /* Whose receive has another length does without it, before it is written too; its place is free again all the same. */
 Test(shm_board, a_reader_may_leave_before_it_is_written)
 {
-    static mc_shm_board_t board;
-    static char bytes[MC_SHM_BOARD];
     mc_shm_poster_t poster;
     mc_shm_poster_init(&poster, MC_SHM_BOARD, false);
     const mc_span_t all = {bytes, sizeof bytes};
-    const mc_message_t first = {
-        .tag = mc_tag(0, 1, 0), .span = &all, .n_spans = 1, .bytes = sizeof bytes, .more = 1};
-    mc_message_t second = first;
-    second.more = 0;
+    const mc_message_t first = message_of(&all, 1), second = message_of(&all, 0);
     cr_assert(mc_shm_post(&poster, &board, &first, true));
     cr_assert(mc_shm_post(&poster, &board, &second, true));
-    mc_io_t left = {0}, reads = {.message = {.span = &all, .n_spans = 1, .bytes = sizeof bytes}};
+    mc_io_t left = {0}, reads = {.message = second};
     mc_shm_post_told(&poster, left.offer);
     mc_shm_post_told(&poster, reads.offer);
     mc_shm_post_leave(&board, &left);
@@ -271,13 +277,10 @@ Test(shm_board, a_reader_may_leave_before_it_is_written)
 static void check_ring(size_t room, bool oversubscribed, size_t grows_to)
 {
     enum { MESSAGE = 48 << 10, MESSAGES = 1000 };
-    static mc_shm_board_t board;
-    static char bytes[MESSAGE];
     mc_shm_poster_t poster;
     mc_shm_poster_init(&poster, room, oversubscribed);
-    const mc_span_t all = {bytes, sizeof bytes};
-    const mc_message_t m = {
-        .tag = mc_tag(0, 1, 0), .span = &all, .n_spans = 1, .bytes = sizeof bytes};
+    const mc_span_t span = {bytes, MESSAGE};
+    const mc_message_t m = message_of(&span, 0);
     size_t end = 0, last = SIZE_MAX;
     for (int i = 0; i < MESSAGES; i++) {
         mc_io_t reads = {.message = m};

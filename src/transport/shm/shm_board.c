@@ -4,10 +4,10 @@
 
 #include <unistd.h>
 
-/* PART: bytes written before readers see them, so that they copy while the rest is written. LEAST: the bytes of the
- * first rounds; every ROUNDS of them they double, so that memory is touched as it is needed. CACHE: of a core, where
- * its size is unknown. */
-enum { PART = 1 << 14, UNIT = 4096, LEAST = 128 << 10, ROUNDS = 2, CACHE = 1 << 20 };
+/* PART: bytes written before readers see them, so that they copy while the rest is written. LEAST: the bytes of
+ * the ring at first; every LAPS it grows to twice as many, so that memory is touched as it is needed. CACHE: the bytes of
+ * a core's, where they are unknown. */
+enum { PART = 1 << 14, UNIT = 4096, LEAST = 128 << 10, LAPS = 2, CACHE = 1 << 20 };
 _Static_assert(PART % MC_PIECE_UNIT == 0, "elements are not cut");
 
 static void forget_read(mc_shm_poster_t *p, mc_shm_board_t *board)
@@ -26,12 +26,12 @@ void mc_shm_poster_init(mc_shm_poster_t *p, size_t room, bool oversubscribed)
     const long cache = sysconf(_SC_LEVEL2_CACHE_SIZE);
     const size_t both = 2 * (size_t)(cache > 0 ? cache : CACHE),
                  wide = oversubscribed ? LEAST : both;
-    *p = (mc_shm_poster_t){.room = room, .widest = wide < room ? wide : room};
-    p->round = p->widest < LEAST ? p->widest : LEAST;
+    *p = (mc_shm_poster_t){.room = room, .most = wide < room ? wide : room};
+    p->ring = p->most < LEAST ? p->most : LEAST;
 }
 
-/* Offset with room for `bytes`, after the newest post or before the oldest; the board's size: none. A round goes on
- * where all is read, too. */
+/* Offset with room for `bytes`, after the newest post or before the oldest; the board's size: none. The ring goes on also
+ * where all has been read, as it could start again. */
 static size_t room_for(const mc_shm_poster_t *p, size_t bytes)
 {
     const size_t oldest = p->n > 0 ? p->at[p->first % MC_SHM_POSTS] : p->room;
@@ -39,19 +39,19 @@ static size_t room_for(const mc_shm_poster_t *p, size_t bytes)
         return p->room;
     if (p->n > 0 && p->end <= oldest)
         return bytes <= oldest - p->end ? p->end : p->room;
-    if (p->end + bytes <= p->round)
+    if (p->end + bytes <= p->ring)
         return p->end;
     if (bytes <= oldest)
         return 0;
     return p->end + bytes <= p->room ? p->end : p->room;
 }
 
-static void begin_round(mc_shm_poster_t *p)
+static void begin_lap(mc_shm_poster_t *p)
 {
-    if (++p->rounds < ROUNDS || p->round == p->widest)
+    if (++p->laps < LAPS || p->ring == p->most)
         return;
-    p->rounds = 0;
-    p->round = 2 * p->round < p->widest ? 2 * p->round : p->widest;
+    p->laps = 0;
+    p->ring = 2 * p->ring < p->most ? 2 * p->ring : p->most;
 }
 
 static uint64_t operation_of(const mc_message_t *m)
@@ -85,7 +85,7 @@ bool mc_shm_post(mc_shm_poster_t *p, mc_shm_board_t *board, const mc_message_t *
     const uint32_t i = (p->first + p->n++) % MC_SHM_POSTS;
     p->at[i] = at;
     if (at == 0)
-        begin_round(p);
+        begin_lap(p);
     p->end = at + (m->bytes + UNIT - 1) / UNIT * UNIT;
     p->readers = 1;
     p->more = m->more;

@@ -50,8 +50,8 @@ uint32_t mc_shm_share_help(mc_shm_share_t *share, pid_t pid, mc_shm_helped_t *he
 /* The sender's bookkeeping of its board. */
 typedef struct {
     size_t room;             /* bytes of the board */
-    size_t round, widest;    /* bytes of it in use, and the most of them */
-    uint32_t rounds;         /* since it grew */
+    size_t ring, most;       /* bytes of it in use, and the most of them */
+    uint32_t laps;           /* since the ring grew */
     size_t at[MC_SHM_POSTS]; /* offsets of the posts in use */
     uint32_t first, n;       /* posts in use, the oldest first; numbers are modulo MC_SHM_POSTS */
     size_t end;              /* end of the newest */
