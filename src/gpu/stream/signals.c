@@ -16,8 +16,8 @@ enum { BEGUN = MC_DEVICE_SLOTS, WORDS };
 _Static_assert(sizeof(mc_stream_place_t) <= MC_STREAM_APART, "it has a cache line");
 
 /* POLL_US: how late a failure or a limit may be seen; a thread that wakes so often takes no time.
- * OPEN_US: until the next wait of a stream that moves on is ended. END_SECONDS: until a watch without a core is waited
- * for. */
+ * OPEN_US: until the next wait of a stream that moves on is ended. END_SECONDS: the watch is awaited no longer, should it
+ * get no core. */
 enum { POLL_US = 10000, OPEN_US = 100 };
 #define END_SECONDS 1.0
 

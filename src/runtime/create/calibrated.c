@@ -145,7 +145,7 @@ static bool is_right(const char *links, const mc_mesh_t *mesh)
  * without, unless it is told for how long. */
 static const char tried[] = "???";
 enum { MOST_TRIED = sizeof tried - 1 };
-static const char *const seconds_after[MOST_TRIED + 1] = {"0.1", "0.2", "0.4", "off"};
+static const char *const seconds_after[MOST_TRIED + 1] = {[1] = "0.2", "0.4", "off"};
 
 static size_t times_tried(const char *kept)
 {

@@ -3,7 +3,8 @@
  * without pointers.
  *
  * A waiting thread publishes it where it looks for dead peers (progress/failure.h): at most ten times
- * a second, after its polls. So calls that do not wait for long cost nothing, and a record tells its age. Any other thread of the process may copy it at any time.
+ * a second, after its polls. So calls that do not wait for long cost nothing, and a record tells its age. Any other
+ * thread of the process may copy it at any time.
  */
 #ifndef MC_DIAGNOSE_WAITS_H
 #define MC_DIAGNOSE_WAITS_H
