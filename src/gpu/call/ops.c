@@ -3,7 +3,6 @@
 #include "gpu/launch/launch.h"
 #include "gpu/launch/times.h"
 #include "gpu/mesh/gpu.h"
-#include "gpu/stream/signals.h"
 
 #include <stdlib.h>
 
@@ -21,13 +20,6 @@ static int init(meshcoll_t *h, mc_call_t *call, meshcoll_request_t **request)
 static bool is_captured(const meshcoll_t *h)
 {
     return h->gpu->captured;
-}
-
-/* Kernels look at the alarm, which is set. */
-static void end_waits(const meshcoll_t *h)
-{
-    if (h->gpu->signals)
-        mc_stream_signals_await_end(h->gpu->signals);
 }
 
 /* The end ----------------------------------------------------------------------------------------- */
@@ -77,9 +69,8 @@ const mc_device_ops_t *mc_gpu_ops(void)
     .check = mc_cuda_check, .run = run, .init = init, .can_try = mc_gpu_can_try,                \
     .enqueue = mc_gpu_enqueue, .enqueue_request = mc_gpu_enqueue_request,                       \
     .register_memory = mc_gpu_register, .deregister = mc_gpu_deregister, .state = mc_gpu_state, \
-    .is_captured = is_captured, .end_waits = end_waits, .collect = mc_gpu_times_collect,        \
-    .await = await, .unmap = mc_gpu_unmap, .close = close_mesh, .stop = mc_proxy_close,         \
-    .free = free_job
+    .is_captured = is_captured, .collect = mc_gpu_times_collect, .await = await,                \
+    .unmap = mc_gpu_unmap, .close = close_mesh, .stop = mc_proxy_close, .free = free_job
     static const mc_device_ops_t without_driver = {CALLS}, ops = {.pointer = mc_pointer, CALLS};
 #undef CALLS
     mc_cuda_open();

@@ -16,10 +16,8 @@ enum { BEGUN = MC_DEVICE_SLOTS, WORDS };
 _Static_assert(sizeof(mc_stream_place_t) <= MC_STREAM_APART, "it has a cache line");
 
 /* POLL_US: how late a failure or a limit may be seen; a thread that wakes so often takes no time.
- * OPEN_US: until the next wait of a stream that moves on is ended. END_SECONDS: the watch is awaited no longer, should it
- * get no core. */
+ * OPEN_US: until the next wait of a stream that moves on is ended. */
 enum { POLL_US = 10000, OPEN_US = 100 };
-#define END_SECONDS 1.0
 
 /* Words ----------------------------------------------------------------------------------------- */
 
@@ -205,19 +203,10 @@ static void hold_open(mc_stream_signals_t *s)
     uint32_t run = load(&place->run);
     for (long us = OPEN_US; !rest(s, us);) {
         open_all(s);
-        atomic_store_explicit(&s->has_ended, true, memory_order_release);
         const uint32_t now = load(&place->run);
         us = now != run ? OPEN_US : 2 * us < POLL_US ? 2 * us : POLL_US;
         run = now;
     }
-}
-
-void mc_stream_signals_await_end(const mc_stream_signals_t *s)
-{
-    const struct timespec poll = {.tv_nsec = 1000 * OPEN_US};
-    const double end = mc_now() + END_SECONDS;
-    while (s->runs && !atomic_load_explicit(&s->has_ended, memory_order_acquire) && mc_now() < end)
-        nanosleep(&poll, NULL);
 }
 
 static void *serve(void *argument)

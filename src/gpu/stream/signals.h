@@ -30,7 +30,6 @@ typedef struct mc_stream_signals {
     const _Atomic uint32_t *alarm; /* not 0: the mesh failed */
     mc_device_report_t *report;    /* of a wait that took too long */
     _Atomic int64_t limit_ms;      /* of a wait from now on; 0 or less: for ever */
-    _Atomic bool has_ended;        /* all waits of this rank, once */
     bool runs, lingers, stops;
     pthread_t thread;
     pthread_mutex_t lock;
@@ -52,9 +51,6 @@ void mc_stream_signals_lane(const mc_stream_signals_t *signals, int32_t peer, bo
                             mc_stream_lane_t *lane);
 /* Has this rank notice of one that gave up: 1, + 2 times its number, + 1 where it waited too long; 0: no. */
 uint32_t mc_stream_signals_notice(const mc_stream_signals_t *signals);
-
-/* Of a mesh that failed: waits until the watch has ended this rank's waits, so that a launch takes no message. */
-void mc_stream_signals_await_end(const mc_stream_signals_t *signals);
 
 /* Ends the watch and closes peers' parts: no stream waits any more, or the mesh has failed. */
 void mc_stream_signals_unmap(mc_stream_signals_t *signals);

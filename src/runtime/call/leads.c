@@ -153,8 +153,6 @@ int mc_lead_refused(meshcoll_t *h, uint32_t number, bool persistent, int status)
         mc_failure_break(h, status);
     else
         (void)mc_lead_agree(h);
-    if (h->job->failure.status)
-        h->job->device->end_waits(h);
     return mc_fail(status, "%s", why);
 }
 

@@ -49,12 +49,10 @@ typedef struct mc_device_ops {
                            struct meshcoll_registration **registration);
     int (*deregister)(struct meshcoll_registration *registration);
 
-    /* Of a mesh with `gpu`: how its launches fare, IN_PROGRESS, OK or what went wrong; are any in graphs; waits, where
-     * the mesh failed, until no launch takes a message any more; stores the times of those that are complete, for
-     * MESHCOLL_EXPLAIN. */
+    /* Of a mesh with `gpu`: how its launches fare, IN_PROGRESS, OK or what went wrong; are any in graphs; stores the
+     * times of those that are complete, for MESHCOLL_EXPLAIN. */
     int (*state)(meshcoll_t *mesh);
     bool (*is_captured)(const meshcoll_t *mesh);
-    void (*end_waits)(const meshcoll_t *mesh);
     void (*collect)(const meshcoll_t *mesh);
     /* Its end: waits until this rank's launches are complete; when all ranks' are, peers' memory is not used any
      * more; when all ranks have done that, frees all. Where it was not done, and of a mesh that failed, memory that

@@ -106,13 +106,19 @@ static void rank_stale_captured(meshcoll_t *mesh)
     }
     NEED(rig_works(mesh));
     refuse_one(mesh, &a);
+    NEED(rig_rank == 0 || mesh->job->failure.status == MESHCOLL_ERR_PEER);
     put(&a, rig_rank == 0 ? 222 : -1);
     if (rig_rank == 0) {
         NEED(cuStreamSynchronize(NULL) == 0);
         usleep(300 * 1000); /* nobody tells the other one meanwhile */
         NEED(meshcoll_barrier(mesh) == MESHCOLL_ERR_PEER);
     }
+    /* a stream whose waits were ended takes what lies in the slot: let that be of rank 0's graph */
+    if (rig_streams && rig_rank == 1)
+        rig_meet();
     NEED(cuGraphLaunch(graph, stream) == 0 && cuStreamSynchronize(stream) == 0);
+    if (rig_streams && rig_rank == 0)
+        rig_meet();
     NEED(!holds(&a, 111) || rig_rank == 0);
     NEED(meshcoll_barrier(mesh) == MESHCOLL_ERR_PEER);
     NEED(cuGraphDestroy(graph) == 0);
