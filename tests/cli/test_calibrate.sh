@@ -45,8 +45,16 @@ first=$links
 [ "$(kept | wc -l)" -eq 1 ] || fail "expected one file, found: $(kept)"
 file=$(kept)
 sed -n 2p "$file" | grep -q "^\(gpu\|rank\)=2 on 1 machine with .* of .*, \(gpu\|rank\)=shm$" || fail "strange key: $(cat "$file")"
+# All that say which links a mesh has say these: the log of the job that measures them, and what shows the mesh.
+said() { grep -qF "meshcoll: links calibrated when a mesh was created here: ${first%,*}" "$scratch/err" || fail "$1 logs other links: $(cat "$scratch/err")"; }
+said "the first job"
+ranks 2 0 "$MESHCOLL" topo --json
+gives 'j["links_source"]' "calibrated when a mesh was created here"
+XDG_CACHE_HOME=$scratch/other ranks 2 0 "$MESHCOLL" topo
+has "links: the preset generic, until a job measures them: none are given, tuned or kept"
 before=$(stat -c '%y %i' "$file")
 created
+said "the second job"
 [ "$links" = "$first" ] || fail "the second mesh has $links, the first had $first"
 [ "$(stat -c '%y %i' "$file")" = "$before" ] || fail "they were measured again"
 

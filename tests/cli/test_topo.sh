@@ -115,7 +115,7 @@ drawn '[i for i in t if i and i.isdigit()]' "['0', '1', '2', '3', '4', '5', '6']
 # Tuned links are found, and said to be.
 ranks 4 0 "$MESHCOLL" tune --mesh gpu=4 --seconds 1
 ranks 4 0 "$MESHCOLL" topo
-has "links: tuned, from $MESHCOLL_TUNE_FILE"
+has "links: measured by meshcoll tune, in $MESHCOLL_TUNE_FILE"
 export MESHCOLL_TUNE_FILE=$scratch/none.json
 
 # Two NUMA nodes of half the processors each, and ranks bound to one of each in turn.

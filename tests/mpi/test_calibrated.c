@@ -42,6 +42,21 @@ static bool is_on_all(const meshcoll_t *mesh)
     return strcmp(first, text) == 0;
 }
 
+/* The log says of the first mesh, and of a further one, that their links are calibrated. */
+static void check_log(const char *path, int meshes)
+{
+    char line[8192];
+    int n = 0;
+    FILE *const log = rank == 0 ? fopen(path, "r") : NULL;
+    while (log && fgets(line, sizeof line, log)) {
+        n += strncmp(line, "meshcoll: links calibrated when ", 32) == 0;
+        check(!strstr(line, "links of the default preset"), "the log says other links");
+    }
+    check(rank > 0 || n == meshes, "the log does not say which links meshes have");
+    if (log)
+        fclose(log);
+}
+
 static const char near_links[] = "box=alpha:9us;beta:1GB/s,gpu=alpha:1us;beta:9GB/s;pulled:yes";
 
 static int gather(void *context, const void *in, void *out, size_t bytes)
@@ -179,6 +194,10 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     check(mkdtemp(none) != NULL, "a folder");
+    char log[sizeof none + 16], level[sizeof log + 16];
+    snprintf(log, sizeof log, "%s/log", none);
+    snprintf(level, sizeof level, "info:%s", log);
+    setenv("MESHCOLL_LOG", level, 1);
     setenv("MESHCOLL_CALIBRATE", "10", 1); /* a second: enough on cores that are busy */
     setenv("MESHCOLL_TUNE_FILE", "/tmp/meshcoll-none.json", 1);
     setenv("XDG_CACHE_HOME", none, 1);
@@ -198,6 +217,7 @@ int main(int argc, char **argv)
     check(MPI_Wtime() - began < 0.7, "a further mesh has measured links");
     check(further->job == mesh->job, "the further mesh has a job of its own");
     check(same(&further->links.dim[0], &mesh->links.dim[1]), "links of the further mesh");
+    check_log(log, 2);
     const int members[] = {0, 1};
     if (rank < 2) {
         check(meshcoll_create_group(mesh, members, 2, 7, &group) == MESHCOLL_OK, "a group");
@@ -238,6 +258,7 @@ int main(int argc, char **argv)
         mc_kept_drop(MC_KEPT_LEARNED, key);
     free(key);
     (void)rmdir(folder); /* rank 0 has it */
+    (void)unlink(log);
     check(rmdir(none) == 0, "files are left");
     MPI_Finalize();
     if (rank == 0)

@@ -248,10 +248,19 @@ static void tell_missing(const mc_sight_t *sight, const mc_mesh_t *mesh, double 
                 (int)(seconds * 1e3), mesh->dim[d].name);
 }
 
+/* Says of a mesh which links it has. */
+static int note_links(mc_settings_t *settings, const meshcoll_t *h)
+{
+    char text[MOST_TEXT];
+    mc_text_t printed = mc_text(text, sizeof text);
+    mc_links_print(&h->links, &h->mesh, &printed);
+    const int status = mc_settings_set_links(settings, text, MC_CALIBRATED_FROM);
+    return status ? status : mc_explain_links(h, settings->links, settings->links_from);
+}
+
 /* *is_whole: the time sufficed, and they are the mesh's now. */
 static int measure(mc_making_t *m, bool *is_whole)
 {
-    char text[MOST_TEXT];
     mc_sight_t sight;
     meshcoll_t *const h = m->handle;
     const double seconds =
@@ -268,13 +277,11 @@ static int measure(mc_making_t *m, bool *is_whole)
         return MESHCOLL_OK;
     }
     mc_sight_links(&sight, true, &h->links);
-    mc_text_t printed = mc_text(text, sizeof text);
-    mc_links_print(&h->links, &h->mesh, &printed);
-    status = mc_explain_links(h, text, MC_CALIBRATED_FROM);
+    status = note_links(&m->settings, h);
     if (!status)
-        status = keep(m, text, true);
+        status = keep(m, m->settings.links, true);
     if (!status && h->job->calibrated->key)
-        (void)mc_kept_write(MC_KEPT_LINKS, h->job->calibrated->key, text);
+        (void)mc_kept_write(MC_KEPT_LINKS, h->job->calibrated->key, m->settings.links);
     return status;
 }
 
@@ -318,11 +325,9 @@ int mc_calibrate(mc_making_t *m)
     return status;
 }
 
-int mc_calibrated_share(meshcoll_t *h)
+int mc_calibrated_share(mc_settings_t *settings, meshcoll_t *h)
 {
-    char text[MOST_TEXT];
     const mc_calibrated_t *const c = h->job->calibrated;
-    mc_text_t printed = mc_text(text, sizeof text);
     int32_t n = 0;
     for (int32_t d = 0; c && c->is_measured && d < h->mesh.ndims; d++) {
         const char *const name = h->mesh.dim[d].name;
@@ -336,6 +341,5 @@ int mc_calibrated_share(meshcoll_t *h)
             h->links.dim[d].wire = 0;
     }
     mc_links_share_wire(&h->links, mc_boxes_outside(h->machine, &h->mesh) - 1);
-    mc_links_print(&h->links, &h->mesh, &printed);
-    return n ? mc_explain_links(h, text, MC_CALIBRATED_FROM) : MESHCOLL_OK;
+    return n ? note_links(settings, h) : MESHCOLL_OK;
 }

@@ -23,7 +23,8 @@ int mc_calibrated_use(mc_making_t *making, const char *devices);
 /* Collective, when the job's first mesh is complete: measures its links where it has none, and lets later meshes of the
  * job have them, and later jobs. Takes in what calls of earlier jobs have learned on these links. */
 int mc_calibrate(mc_making_t *making);
-/* The links of a further mesh of the job: by the names of its dimensions, those of the job. ERR_NO_MEMORY. */
-int mc_calibrated_share(meshcoll_t *mesh);
+/* The links of a further mesh of the job: by the names of its dimensions, those of the job. The settings of its creation
+ * say so then. ERR_NO_MEMORY. */
+int mc_calibrated_share(mc_settings_t *settings, meshcoll_t *mesh);
 
 #endif

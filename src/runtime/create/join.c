@@ -72,7 +72,7 @@ static bool has_settings(const mc_job_t *job, const mc_settings_t *s)
 
 /* The handle --------------------------------------------------------------------------------------- */
 
-static int open_handle(const mc_making_t *m, mc_job_t *job, meshcoll_t **handle)
+static int open_handle(mc_making_t *m, mc_job_t *job, meshcoll_t **handle)
 {
     meshcoll_t *h = NULL;
     int32_t *const job_rank = malloc((size_t)m->creation->oob.size * sizeof *job_rank);
@@ -86,7 +86,7 @@ static int open_handle(const mc_making_t *m, mc_job_t *job, meshcoll_t **handle)
         return status;
     }
     status = mc_ranks_set(h, job_rank);
-    return status || m->settings.links ? status : mc_calibrated_share(h);
+    return status || m->settings.links ? status : mc_calibrated_share(&m->settings, h);
 }
 
 /* Agreement ---------------------------------------------------------------------------------------- */

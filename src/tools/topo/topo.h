@@ -4,6 +4,8 @@
 
 #include "mesh/link/link.h"
 #include "runtime/place/places.h"
+#include "runtime/place/settings.h"
+#include "tools/common/ranks.h"
 #include "tools/common/tool.h"
 #include "tools/gpu/gpus.h"
 
@@ -21,7 +23,7 @@ typedef struct {
     const int32_t *machine;     /* as in mc_arranged_t; NULL: a mesh without ranks */
     const mc_topo_rank_t *rank; /* by the communicator's ranks; NULL likewise */
     mc_links_t links;
-    const char *source;              /* of the links: "lab, as given", "tuned, from …", … */
+    const char *source;              /* of the links: "lab, as given", … */
     const char *origin;              /* of the mesh: "found", "given" */
     const struct mc_topo_gpus *gpus; /* NULL: no rank runs */
 } mc_topo_t;
@@ -36,6 +38,21 @@ int32_t mc_topo_machines(const mc_topo_t *t);
 
 /* ERR_IO with its reason. */
 int mc_topo_draw(const mc_topo_t *t, const char *path);
+
+/* topo_found.c: what the creation of a mesh finds. */
+
+#define MC_TOPO_GIVEN "%s, as given"
+
+typedef struct {
+    mc_settings_t settings; /* with the links */
+    mc_place_t *place;      /* by rank */
+    char source[1024];      /* of the links */
+} mc_topo_found_t;
+
+/* Runs the first rounds of a creation, which look for links where a program's would: in the settings, in tune's file,
+ * and among those kept of this cluster. Collective. The caller frees what is found. */
+int mc_topo_find(const mc_ranks_t *ranks, const meshcoll_params_t *params, mc_topo_found_t *found);
+void mc_topo_found_free(mc_topo_found_t *found); /* all zero is allowed */
 
 /* topo_gpus.c: the GPUs of the machines that ranks run on, and the mesh that they suggest. */
 

@@ -1,7 +1,6 @@
 #include "tools/topo/topo.h"
 
 #include "base/gather.h"
-#include "runtime/create/tuned.h"
 #include "runtime/place/places.h"
 #include "tools/common/ranks.h"
 #include "tools/common/show.h"
@@ -153,56 +152,36 @@ static int show(const mc_topo_t *t)
     return status ? status : (given.json ? print_json : print_text)(t);
 }
 
-/* `text`: NULL for the default preset. `format`: of the source, and what is in its place. */
-static int show_with(mc_topo_t *t, const char *text, const char *format, const char *in)
+/* `text`: NULL for the default preset. */
+static int show_links(mc_topo_t *t, const char *text)
 {
-    static char source[MC_TUNED_PATH + 64];
-    snprintf(source, sizeof source, format, in);
-    t->source = source;
     const int status = mc_links_parse(text, &t->mesh, &t->links);
     return status ? status : show(t);
 }
 
-static int show_links(mc_topo_t *t, const char *text)
+static const char *given_source(void)
 {
-    if (text)
-        return show_with(t, text, "%s, as given", text);
-    return show_with(t, NULL,
-                     t->machine && !given.file
-                         ? "the preset %s, as none are given and none are tuned"
-                         : "the preset %s, as none are given",
-                     mc_cluster_presets[0].name);
+    static char text[1024];
+    if (given.links)
+        snprintf(text, sizeof text, MC_TOPO_GIVEN, given.links);
+    else
+        snprintf(text, sizeof text, "the preset %s, as none are given", mc_cluster_presets[0].name);
+    return text;
 }
 
 /* A mesh without ranks ---------------------------------------------------------------------------- */
 
 static int show_given(void)
 {
-    mc_topo_t t = {.origin = "given"};
+    mc_topo_t t = {.origin = "given", .source = given_source()};
     const int status = mc_read_mesh(given.mesh, &t.mesh);
     return status ? status : show_links(&t, given.links);
 }
 
 /* Ranks ------------------------------------------------------------------------------------------- */
 
-static int show_tuned(mc_topo_t *t, const mc_settings_t *settings, const mc_place_t *place)
-{
-    static char path[MC_TUNED_PATH];
-    static mc_cluster_t cluster;
-    char *links = NULL;
-    int status = mc_cluster_find(settings, place, t->mesh.size, &cluster);
-    if (!status && mc_tuned_path(path))
-        return show_links(t, NULL);
-    if (!status)
-        status = mc_tuned_read(path, &cluster, &links);
-    if (!status)
-        status = links ? show_with(t, links, "tuned, from %s", path) : show_links(t, NULL);
-    free(links);
-    return status;
-}
-
-/* Ranks bound to cores of a file, where there are no `gpus`, or those that run. */
-static int show_ranks(const mc_settings_t *settings, const mc_place_t *place,
+/* Ranks bound to cores of a file, where there are no `gpus`, or those that run. `from`: of the settings' links. */
+static int show_ranks(const mc_settings_t *settings, const char *from, const mc_place_t *place,
                       const mc_topo_rank_t *ranks, const mc_topo_gpus_t *gpus, int32_t n)
 {
     mc_arranged_t a;
@@ -214,13 +193,11 @@ static int show_ranks(const mc_settings_t *settings, const mc_place_t *place,
                    .machine = a.machine,
                    .rank = ranks,
                    .gpus = gpus,
+                   .source = from,
                    .origin = settings->mesh ? "given"
                              : gpus         ? "found"
                                             : "found with one for each core"};
-    if (gpus && !settings->links)
-        status = show_tuned(&t, settings, place);
-    else
-        status = show_links(&t, settings->links);
+    status = show_links(&t, settings->links);
     mc_arranged_free(&a);
     return status;
 }
@@ -243,7 +220,7 @@ static int show_file(void)
         snprintf(ranks[i].host, sizeof ranks[i].host, "%s", basename(given.file));
     }
     const mc_settings_t settings = {.mesh = given.mesh, .links = given.links};
-    status = place && ranks ? show_ranks(&settings, place, ranks, NULL, n)
+    status = place && ranks ? show_ranks(&settings, given_source(), place, ranks, NULL, n)
                             : mc_fail_memory("the cores of a file");
     free(ranks);
     free(place);
@@ -251,54 +228,43 @@ static int show_file(void)
     return status;
 }
 
-/* On rank 0. */
-static int show_running(const mc_place_t *place, const mc_topo_rank_t *ranks,
-                        const mc_topo_gpus_t *gpus, int32_t size)
-{
-    mc_settings_t settings = {0};
-    const meshcoll_params_t params = {
-        .size = sizeof params, .mesh = given.mesh, .links = given.links};
-    int status = mc_settings_read(&params, &settings);
-    if (status)
-        return status;
-    status = show_ranks(&settings, place, ranks, gpus, size);
-    mc_settings_free(&settings);
-    return status;
-}
-
-static int gather(const meshcoll_oob_t *oob, mc_place_t **place, void **ranks)
+static int show_running(const mc_topo_found_t *found, const meshcoll_oob_t *oob,
+                        const mc_topo_gpus_t *gpus)
 {
     mc_topo_rank_t mine = {0};
+    void *all = NULL;
+    int exit = MC_EXIT_OK;
     gethostname(mine.host, sizeof mine.host - 1);
     mc_bound_to_find(&mine.bound);
-    const int status = mc_places_gather(oob, place);
-    return status ? status : mc_gather(oob, MESHCOLL_OK, &mine, sizeof mine, ranks);
+    int status = mc_gather(oob, MESHCOLL_OK, &mine, sizeof mine, &all);
+    if (status)
+        return status;
+    if (oob->rank == 0)
+        exit = mc_tool_exit(mc_topo_command.name, show_ranks(&found->settings, found->source,
+                                                             found->place, all, gpus, oob->size));
+    free(all);
+    status = mc_ranks_share(oob, &exit, sizeof exit);
+    return status ? status : exit;
 }
 
 /* One rank speaks for all, and all exit as it does. */
 static int run_ranks(void)
 {
-    mc_place_t *place = NULL;
+    const meshcoll_params_t params = {
+        .size = sizeof params, .mesh = given.mesh, .links = given.links};
+    mc_topo_found_t found = {.place = NULL};
     mc_topo_gpus_t *gpus = NULL;
-    void *all = NULL;
     mc_ranks_t ranks;
     int status = mc_ranks_open(&ranks);
     if (status)
         return status;
-    status = gather(&ranks.oob, &place, &all);
+    status = mc_topo_find(&ranks, &params, &found);
     if (!status)
-        status = mc_topo_gpus_open(&ranks.oob, place, &gpus);
-    if (!status) {
-        int exit = MC_EXIT_OK;
-        if (ranks.oob.rank == 0)
-            exit =
-                mc_tool_exit(mc_topo_command.name, show_running(place, all, gpus, ranks.oob.size));
-        status = mc_ranks_share(&ranks.oob, &exit, sizeof exit);
-        status = status ? status : exit;
-    }
+        status = mc_topo_gpus_open(&ranks.oob, found.place, &gpus);
+    if (!status)
+        status = show_running(&found, &ranks.oob, gpus);
     mc_topo_gpus_close(gpus);
-    free(all);
-    free(place);
+    mc_topo_found_free(&found);
     mc_ranks_close(&ranks);
     return status;
 }
@@ -308,7 +274,8 @@ static const mc_option_t options[] = {
                    "box=4,gpu=8, or box=8+8+4; left out in a job: as the library finds it",
                    &given.mesh),
     MC_OPTION_TEXT("links", "LINKS",
-                   "a preset or links by hand; left out: tuned ones, else a preset", &given.links),
+                   "a preset or links by hand; left out: measured ones, else a preset",
+                   &given.links),
     MC_OPTION_TEXT("file", "FILE",
                    "the machine in an XML file of lstopo (hwloc), with a rank for each core",
                    &given.file),
