@@ -202,7 +202,7 @@ int64_t mc_adapt_recall(const meshcoll_t *h, const mc_choice_key_t *key, mc_rank
     return known->ns;
 }
 
-/* call->best: the planner's. */
+/* call->best: the planner's. NULL: there is no room, or an error. */
 static mc_lesson_t *add(const meshcoll_t *h, const mc_call_t *call, int *status)
 {
     mc_adapt_t *const t = h->calls.adapt;
@@ -214,14 +214,17 @@ static mc_lesson_t *add(const meshcoll_t *h, const mc_call_t *call, int *status)
     return lesson;
 }
 
-/* One call more that finds no room. */
-static void count_other(meshcoll_t *h)
+/* Adds a lesson, or counts a call that finds no room. Where that makes room, this call takes it: bound without a lesson
+ * it would be counted among those without room on this rank, while a rank that does not find it bound adds one. */
+static mc_lesson_t *add_or_count(meshcoll_t *h, const mc_call_t *call, int *status)
 {
     mc_adapt_t *const t = h->calls.adapt;
-    if (--t->lessons.others > 0 || !mc_lessons_sweep(&t->lessons))
-        return;
+    mc_lesson_t *const lesson = add(h, call, status);
+    if (lesson || *status || --t->lessons.others > 0 || !mc_lessons_sweep(&t->lessons))
+        return lesson;
     t->timed.request = NULL;
     mc_cache_unbind(h, NULL);
+    return add(h, call, status);
 }
 
 /* Of a call that is not deferred, or is no more. call->best: the planner's, at least where the key has no lesson. */
@@ -231,11 +234,9 @@ static int choose(meshcoll_t *h, mc_lesson_t *lesson, mc_call_t *call)
     mc_learn_turn_t turn = {0};
     int status = MESHCOLL_OK;
     if (!lesson)
-        lesson = add(h, call, &status);
+        lesson = add_or_count(h, call, &status);
     call->left = lesson ? &lesson->left : &t->lessons.others;
     call->is_chosen = true;
-    if (!status && !lesson)
-        count_other(h);
     if (!lesson)
         return status;
     turn.candidate = lesson->candidate;

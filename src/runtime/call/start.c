@@ -76,11 +76,14 @@ int mc_call_start(meshcoll_t *h, mc_call_t *call, meshcoll_request_t **request)
     if (call->is_deferred)
         return mc_call_begin(r, MESHCOLL_OK, request);
     mc_run_sign(r, mc_digest_of(h, &call->args, call->is_barrier), call->candidate);
-    status = bind(h, r, call);
-    if (!status && kind != MC_KIND_ONCE)
+    /* before it is bound, which may wait: what calls of callbacks unbind then, and no longer time, is this one too */
+    if (kind != MC_KIND_ONCE)
         mc_cache_note(c, call, kind, mc_lead_bytes(h, &call->args));
     if (call->is_timed)
         mc_adapt_time(c, call->waits);
+    status = bind(h, r, call);
+    if (status)
+        c->kind = MC_KIND_ONCE;
     return mc_call_begin(r, status, request);
 }
 
