@@ -2,6 +2,7 @@
  * Only that ends the mesh: not a rank that is late or ahead, or whose record is older than the wait. */
 #include "runtime/diagnose/differ.h"
 
+#include "runtime/call/request.h"
 #include "runtime/diagnose/waits/requests.h"
 #include "runtime/handle/run.h"
 #include "support/inproc.h"
@@ -130,6 +131,34 @@ Test(differ, looks_again_where_the_sender_is_slow)
     cr_expect_eq(status, MESHCOLL_ERR_MISMATCH);
     cr_expect_eq(n, unanswered + 1);
     cr_expect(strstr(meshcoll_last_error(), "sum, root 0: rank 1's is reduce"), "%s",
+              meshcoll_last_error());
+    end();
+}
+
+/* The same call on both, with the tags of two candidates: the program is not to blame for it. */
+Test(differ, tells_another_strategy_from_another_call)
+{
+    int status = MESHCOLL_OK;
+    cr_assert_eq(mc_inproc_create("x=2", NULL, rank), MESHCOLL_OK, "%s", meshcoll_last_error());
+    for (int r = 0; r < RANKS; r++) {
+        const meshcoll_args_t args = {.size = sizeof args,
+                                      .collective = MESHCOLL_REDUCE,
+                                      .in = &in[r],
+                                      .out = &out[r],
+                                      .count = 1,
+                                      .datatype = MESHCOLL_INT32};
+        cr_assert_eq(meshcoll_init(rank[r], &args, &request[r]), MESHCOLL_OK, "%s",
+                     meshcoll_last_error());
+        mc_run_sign(mc_run_of(request[r]), mc_run_of(request[r])->executor.digest, r);
+        cr_assert_eq(mc_run_bind(mc_run_of(request[r]), &args, NULL), MESHCOLL_OK);
+        cr_assert_eq(meshcoll_start(request[r]), MESHCOLL_OK, "%s", meshcoll_last_error());
+        cr_assert_eq(meshcoll_test(request[r]), MESHCOLL_IN_PROGRESS);
+    }
+    cr_assert_eq(mc_limits_poll(rank[0]->job, mc_now_ms()), MESHCOLL_OK);
+    for (int n = 0; n < LOOKS && !status; n++)
+        status = mc_differ_check(rank[0]->job);
+    cr_expect_eq(status, MESHCOLL_ERR_MISMATCH);
+    cr_expect(strstr(meshcoll_last_error(), "by another strategy than rank 0"), "%s",
               meshcoll_last_error());
     end();
 }

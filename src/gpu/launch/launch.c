@@ -43,8 +43,7 @@ static int follow(const mc_gpu_t *gpu, mc_cu_stream_t stream)
 /* In what a launch's messages say of themselves. */
 static uint32_t digest_of(const mc_gpu_program_t *p, const mc_gpu_place_t *at)
 {
-    return mc_digest_numbered(p->asked.digest + MC_DIGEST_CANDIDATE * (uint32_t)at->candidate,
-                              at->number);
+    return mc_digest_numbered(mc_digest_by(p->asked.digest, at->candidate), at->number);
 }
 
 static mc_device_call_t call_of(const meshcoll_t *h, const mc_gpu_program_t *p,

@@ -1,8 +1,10 @@
 #include "runtime/diagnose/differ.h"
 
 #include "job/monitor/monitor.h"
+#include "runtime/adapt/learner.h"
 #include "runtime/diagnose/fingerprint.h"
 #include "runtime/diagnose/waits/requests.h"
+#include "runtime/handle/digest.h"
 #include "runtime/handle/run.h"
 
 #include <string.h>
@@ -36,6 +38,20 @@ static int fail_differs(const mc_job_t *job, int32_t other, const mc_wait_t *own
                    "rank %d has made another call than rank %d, whose is %s: %s; all ranks must "
                    "make the same calls in the same order",
                    peer, self, ours, what);
+}
+
+/* Ranks that were given the same calls learn the same, so their strategies are the same too. */
+static int fail_strategy(const mc_job_t *job, int32_t other, const mc_wait_t *own)
+{
+    char what[MC_WAIT_SHORT_TEXT];
+    mc_text_t text = mc_text(what, sizeof what);
+    mc_wait_print_asked(own, &text);
+    return mc_fail(MESHCOLL_ERR_MISMATCH,
+                   "rank %d runs %s by another strategy than rank %d: an earlier call differed "
+                   "between ranks (MESHCOLL_CHECK=1 tells which), or meshcoll is at fault: then "
+                   "MESHCOLL_ADAPT=off avoids it; please report it",
+                   mc_comm_rank_of(&job->order, other), what,
+                   mc_comm_rank_of(&job->order, job->rank));
 }
 
 /* Asking the other rank -------------------------------------------------------------------------- */
@@ -98,14 +114,15 @@ static bool has_made_another(const mc_waits_t *at, const mc_wait_t *own)
 }
 
 /* The other rank has made another call. `theirs`: NULL: which one is not known, and told so after some looks, and before
- * the time limit. */
+ * the time limit. `learned`: or it has chosen another candidate of the same call. */
 static int fail_or_look(meshcoll_request_t *r, int32_t rank, const mc_wait_t *own,
-                        const mc_wait_t *theirs, int64_t now)
+                        const mc_wait_t *theirs, bool learned, int64_t now)
 {
     const int32_t looks = is_near_limit(r, now + ASK_MS) ? 2 : LOOKS;
-    return ++r->watched.n_differs < looks && !theirs
-               ? MESHCOLL_OK
-               : fail_differs(r->mesh->job, rank, own, theirs);
+    if (++r->watched.n_differs < looks && !theirs)
+        return MESHCOLL_OK;
+    return learned && !theirs ? fail_strategy(r->mesh->job, rank, own)
+                              : fail_differs(r->mesh->job, rank, own, theirs);
 }
 
 /* Numbers wrap: a record that is older than this wait may be of an earlier call. */
@@ -115,7 +132,7 @@ static int compare(meshcoll_request_t *r, const mc_waits_t *at, const mc_wait_t 
     const mc_wait_t *const theirs = find_another(r->mesh, at, own, &launched);
     const bool is_in_it = theirs && theirs->age_ms < own->still_ms;
     return is_in_it || has_made_another(at, own)
-               ? fail_or_look(r, at->rank, own, is_in_it ? theirs : NULL, now)
+               ? fail_or_look(r, at->rank, own, is_in_it ? theirs : NULL, false, now)
                : MESHCOLL_OK;
 }
 
@@ -186,6 +203,15 @@ static bool finds_other(const mc_job_t *job, const meshcoll_request_t *r, uint64
     return found;
 }
 
+/* Is it that of the same call, by another of the candidates from which calls learn? */
+static bool is_learned(const mc_run_t *r, uint64_t other)
+{
+    bool same = false;
+    for (int32_t c = 0; c < MC_CANDIDATES; c++)
+        same = same || mc_tag_digest(mc_digest_by(r->executor.digest, c)) == mc_tag_digest(other);
+    return same;
+}
+
 static int fail_with_other(const mc_job_t *job, meshcoll_request_t *r, uint64_t other)
 {
     const int32_t rank = mc_tag_source(other);
@@ -197,7 +223,7 @@ static int fail_with_other(const mc_job_t *job, meshcoll_request_t *r, uint64_t 
         theirs = find_another(r->mesh, &at, &own, &launched);
     if (theirs && mc_tag_digest(theirs->digest) != mc_tag_digest(other))
         theirs = NULL;
-    return fail_or_look(r, rank, &own, theirs, mc_now_ms());
+    return fail_or_look(r, rank, &own, theirs, is_learned(mc_run_of(r), other), mc_now_ms());
 }
 
 int mc_differ_check(mc_job_t *job)

@@ -40,6 +40,13 @@ static inline uint32_t mc_digest_of(const meshcoll_t *h, const meshcoll_args_t *
            mc_digest_of_count(a);
 }
 
+/* What tags have: of a call by one of the candidates from which it learns, so that ranks that have learned otherwise tell
+ * it as soon as a message comes. */
+static inline uint32_t mc_digest_by(uint32_t digest, int32_t candidate)
+{
+    return digest + MC_DIGEST_CANDIDATE * (uint32_t)candidate;
+}
+
 /* Of a call on device memory. Its messages are told by it and by the call's number, which tags have besides. */
 static inline uint32_t mc_digest_on_device(const meshcoll_t *h, const meshcoll_args_t *a)
 {

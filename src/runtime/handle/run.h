@@ -2,6 +2,7 @@
 #ifndef MC_HANDLE_RUN_H
 #define MC_HANDLE_RUN_H
 
+#include "runtime/handle/digest.h"
 #include "runtime/handle/request.h"
 
 typedef struct mc_run {
@@ -56,12 +57,10 @@ static inline void mc_run_unbind(mc_run_t *r)
 }
 
 /* What its next runs do (digest.h; 0: something of the library's own), and by which of the candidates of its calls: their
- * tags have both, so that ranks that have learned from different calls tell it as soon as a message comes. To be set
- * before it is bound. */
+ * tags have both. To be set before it is bound. */
 static inline void mc_run_sign(mc_run_t *r, uint32_t digest, int32_t candidate)
 {
-    enum { BY = 97 }; /* odd, as the factors of digests */
-    const uint32_t tag = digest + BY * (uint32_t)candidate;
+    const uint32_t tag = mc_digest_by(digest, candidate);
     if (r->executor.tag_digest != tag)
         mc_run_unbind(r); /* with other tags */
     r->executor.digest = digest;
