@@ -210,7 +210,10 @@ Test(job, identities_differ)
     cr_expect_arr_eq(job.self.job, first, sizeof first, "ranks are of one job");
     setenv("TORCHELASTIC_RESTART_COUNT", "1", 1);
     expect_job(4, 8, "a", 1001, MC_ENVIRONMENT_PORTS);
-    cr_expect_arr_neq(job.self.job, first, sizeof first, "a restart is another job");
+    cr_expect_arr_eq(job.self.job, first, sizeof first, "each agent counts its own restarts");
+    setenv("TORCHELASTIC_RUN_ID", "other", 1);
+    expect_job(4, 8, "a", 1001, MC_ENVIRONMENT_PORTS);
+    cr_expect_arr_neq(job.self.job, first, sizeof first, "another run is another job");
     SET("RANK", "3", "WORLD_SIZE", "8", "MASTER_ADDR", "a", "MASTER_PORT", "2");
     expect_job(3, 8, "a", 1002, MC_ENVIRONMENT_PORTS);
     cr_expect_arr_neq(job.self.job, first, sizeof first, "another port is another job");

@@ -8,7 +8,7 @@ enum { MOST_RANKS = 1 << 19 }; /* as tags name (transport/transport.h) */
 
 /* The innermost launcher first: mpirun may run in a Slurm job, and torchrun in either. */
 const mc_launcher_t mc_launchers[MC_LAUNCHERS] = {
-    {"torchrun", "RANK", "WORLD_SIZE", {"TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT"}},
+    {"torchrun", "RANK", "WORLD_SIZE", {"TORCHELASTIC_RUN_ID", NULL}},
     {"openmpi", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", {"PMIX_NAMESPACE", NULL}},
     {"pmi", "PMI_RANK", "PMI_SIZE", {"PMI_JOBID", NULL}},
     {"slurm", "SLURM_PROCID", "SLURM_NTASKS", {"SLURM_JOB_ID", "SLURM_STEP_ID"}},
