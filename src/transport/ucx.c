@@ -77,6 +77,8 @@ static int ucx_connect(mc_transport_t *t, int32_t rank, const void *address, mc_
         return mc_fail_memory("a connection");
     const ucp_ep_params_t params = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS,
                                     .address = address};
+    if (!mc_sockets_are_moved())
+        mc_descriptor_fill(); /* else it would connect and accept there */
     const ucs_status_t status = ucp_ep_create(ucx->worker, &params, &link->ep);
     if (status != UCS_OK) {
         free(link);
@@ -503,7 +505,7 @@ int mc_ucx_create(const mc_ucx_params_t *params, mc_transport_t **transport)
         return mc_fail_memory("a transport");
     ucx->transport = (mc_transport_t){.ops = &ucx_ops, .greets = true, .fd = -1};
     snprintf(ucx->dim, sizeof ucx->dim, "%s", params->dim);
-    mc_descriptor_fill(); /* UCX makes sockets whenever it connects or accepts */
+    mc_descriptor_fill(); /* UCX makes descriptors of several kinds */
     int status = open_context(ucx, params);
     if (!status)
         status = open_worker(ucx, params->threads);

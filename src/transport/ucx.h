@@ -18,5 +18,7 @@ int mc_ucx_create(const mc_ucx_params_t *params, mc_transport_t **transport);
  * those of epoll descriptors that it watches, so that what would send or receive there fails instead. Found in /proc;
  * nothing happens without. */
 void mc_sockets_shut(int epoll);
+/* Has UCX made its sockets above 2, and will it make further ones there? Known once a worker listens. */
+bool mc_sockets_are_moved(void);
 
 #endif

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { RANKS = 3, CALLS = 200, ELEMENTS = 3000 };
@@ -44,12 +45,36 @@ static int use_mesh(meshcoll_t *mesh)
     return 0;
 }
 
-static int be_rank(int rank, int port, const char *transports)
+static void close_all(void)
+{
+    for (int fd = 0; fd <= STDERR_FILENO; fd++)
+        close(fd);
+}
+
+static int count_sockets(void)
+{
+    enum { MOST = 256 };
+    struct stat s;
+    int n = 0;
+    for (int fd = 0; fd < MOST; fd++)
+        n += fstat(fd, &s) == 0 && S_ISSOCK(s.st_mode);
+    return n;
+}
+
+/* Until a connection has come that no call of this rank has asked for; it is accepted all the same. */
+static void await_connection(int before)
+{
+    for (int ms = 0; count_sockets() == before && ms < 5000; ms++)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
+/* `late`: the descriptors are closed when the mesh is there, which has no connections yet. */
+static int be_rank(int rank, int port, const char *transports, bool late)
 {
     char text[16];
     meshcoll_t *mesh;
     const meshcoll_params_t params = {
-        .size = sizeof params, .mesh = "gpu=3", .transports = transports};
+        .size = sizeof params, .mesh = "gpu=3", .transports = transports, .links = "uniform"};
     alarm(60);
     snprintf(text, sizeof text, "%d", rank);
     setenv("RANK", text, 1);
@@ -58,16 +83,22 @@ static int be_rank(int rank, int port, const char *transports)
     snprintf(text, sizeof text, "%d", port);
     setenv("MESHCOLL_MASTER_PORT", text, 1);
     setenv("MESHCOLL_MASTER_ADDR", "127.0.0.1", 1);
-    for (int fd = 0; fd <= STDERR_FILENO; fd++)
-        close(fd);
+    if (!late)
+        close_all();
     if (meshcoll_create_env(&params, &mesh))
         return 1;
+    if (late) {
+        close_all();
+        const int sockets = count_sockets();
+        if (rank == RANKS - 1)
+            await_connection(sockets);
+    }
     const int status = use_mesh(mesh);
     meshcoll_destroy(mesh);
     return status;
 }
 
-static void run_ranks(const char *transports)
+static void run_ranks(const char *transports, bool late)
 {
     pid_t pid[RANKS];
     int how;
@@ -76,7 +107,7 @@ static void run_ranks(const char *transports)
         pid[r] = fork();
         cr_assert_geq(pid[r], 0);
         if (pid[r] == 0)
-            _exit(be_rank(r, port, transports));
+            _exit(be_rank(r, port, transports, late));
     }
     for (int r = 0; r < RANKS; r++) {
         cr_assert_eq(waitpid(pid[r], &how, 0), pid[r]);
@@ -87,10 +118,15 @@ static void run_ranks(const char *transports)
 
 Test(descriptors, of_shared_memory_lie_above_2, .timeout = 120)
 {
-    run_ranks("gpu=shm");
+    run_ranks("gpu=shm", false);
 }
 
 Test(descriptors, of_a_network_lie_above_2, .timeout = 120)
 {
-    run_ranks("gpu=tcp,self");
+    run_ranks("gpu=tcp,self", false);
+}
+
+Test(descriptors, made_when_0_to_2_were_closed_after_the_creation_lie_above_2, .timeout = 120)
+{
+    run_ranks("gpu=tcp,self", true);
 }
