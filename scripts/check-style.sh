@@ -59,6 +59,10 @@ if grep -nE '\b(strto(d|f|ld)|ato(f|l?d)|std::sto(d|f|ld))\(|sscanf\([^;]*%[0-9]
     echo "style: read and print these numbers by mc_number_read and mc_number_print (src/base/number.h)"
     failed=1
 fi
+if grep -nE '\b(to(upper|lower)|strn?casecmp)\(' "${ours[@]}"; then
+    echo "style: take mc_upper (src/base/number.h), as locales have other capitals"
+    failed=1
+fi
 
 scripts/check-docs.py || failed=1
 

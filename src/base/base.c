@@ -200,7 +200,7 @@ const mc_unit_t mc_byte_units[MC_BYTE_UNITS] = {
 static double scale_of(const char *unit)
 {
     static const char letters[] = "KMGT";
-    const char *const letter = *unit ? strchr(letters, toupper((unsigned char)*unit)) : NULL;
+    const char *const letter = *unit ? strchr(letters, mc_upper(*unit)) : NULL;
     if (!*unit)
         return 1;
     if (letter && !unit[1])

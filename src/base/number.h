@@ -18,8 +18,14 @@ double mc_number_read(const char *text, char **end);
 int mc_number_print(char *buffer, size_t capacity, const char *format, ...) MC_PRINTF(3, 4);
 int mc_number_vprint(char *buffer, size_t capacity, const char *format, va_list args);
 
-/* The C locale for this thread, around more of them. Returns what to go back to. */
+/* The C locale for this thread, around more of them, or around libraries that read texts. Returns what to go back to. */
 locale_t mc_number_enter(void);
 void mc_number_leave(locale_t before);
+
+/* As toupper in the C locale: a Turkish one has another capital of i. */
+static inline char mc_upper(char c)
+{
+    return c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c;
+}
 
 #endif

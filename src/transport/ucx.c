@@ -1,5 +1,6 @@
 #include "transport/ucx.h"
 
+#include "base/number.h"
 #include "base/system/descriptor.h"
 #include "base/system/ports.h"
 #include "transport/ucx_names.h"
@@ -506,9 +507,12 @@ int mc_ucx_create(const mc_ucx_params_t *params, mc_transport_t **transport)
     ucx->transport = (mc_transport_t){.ops = &ucx_ops, .greets = true, .fd = -1};
     snprintf(ucx->dim, sizeof ucx->dim, "%s", params->dim);
     mc_descriptor_fill(); /* UCX makes descriptors of several kinds */
+    /* its parser folds case by the locale: in Turkish ones "diag" is not "DIAG" */
+    const locale_t before = mc_number_enter();
     int status = open_context(ucx, params);
     if (!status)
         status = open_worker(ucx, params->threads);
+    mc_number_leave(before);
     if (status) {
         ucx_close(&ucx->transport);
         return status;

@@ -1,43 +1,46 @@
 /* A program whose locale has a decimal comma: variables, links, sizes and tune files are read and written with a point,
- * and error texts name numbers as they are read. */
+ * and error texts name numbers as they are read. And one whose i has another capital: words in any case are found. */
 #include "base/base.h"
+#include "base/system/log.h"
 #include "job/monitor/monitor.h"
 #include "mesh/link/link.h"
 #include "runtime/create/tuned.h"
+#include "transport/ucx.h"
 
 #include <criterion/criterion.h>
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 static char folder[64];
 
 /* Makes the locale, as a machine need not have one. */
-static void open_comma(void)
+static void open_locale(const char *name)
 {
-    char command[256];
+    char command[256], full[16];
     strcpy(folder, "/tmp/meshcoll-locale-XXXXXX");
     cr_assert_not_null(mkdtemp(folder));
-    snprintf(command, sizeof command, "localedef -i de_DE -f UTF-8 %s/de_DE.UTF-8 >%s/log 2>&1",
-             folder, folder);
-    const bool made = system(command) == 0 && setenv("LOCPATH", folder, 1) == 0 &&
-                      setlocale(LC_ALL, "de_DE.UTF-8");
+    snprintf(command, sizeof command, "localedef -i %s -f UTF-8 %s/%s.UTF-8 >%s/log 2>&1", name,
+             folder, name, folder);
+    snprintf(full, sizeof full, "%s.UTF-8", name);
+    const bool made =
+        system(command) == 0 && setenv("LOCPATH", folder, 1) == 0 && setlocale(LC_ALL, full);
     if (!made)
-        cr_skip("skipped: no locale with a decimal comma: localedef and its de_DE are needed "
-                "(Debian: locales)");
-    cr_assert_str_eq(localeconv()->decimal_point, ",");
+        cr_skip("skipped: no locale %s: localedef and its source are needed (Debian: locales)",
+                full);
 }
 
-static void close_comma(void)
+static void close_locale(void)
 {
     char command[128];
     snprintf(command, sizeof command, "rm -rf %s", folder);
     cr_expect_eq(system(command), 0);
 }
 
-TestSuite(locale, .init = open_comma, .fini = close_comma);
+TestSuite(locale, .fini = close_locale);
 
 static int allgather(void *context, const void *in, void *out, size_t bytes)
 {
@@ -112,11 +115,26 @@ static void check_texts(void)
     cr_assert_str_eq(buffer, "2,5", "the program's own locale stays");
 }
 
-/* One test, as each would make the locale, which takes a second. */
+/* One test a locale, as making it takes a second. */
 Test(locale, a_decimal_comma_changes_nothing)
 {
+    open_locale("de_DE");
+    cr_assert_str_eq(localeconv()->decimal_point, ",");
     check_variables();
     check_links();
     check_tune_files();
     check_texts();
+}
+
+Test(locale, a_capital_i_with_a_dot_changes_nothing)
+{
+    mc_transport_t *transport;
+    const mc_ucx_params_t params = {.tls = "tcp,self", .dim = "box"};
+    open_locale("tr_TR");
+    cr_assert_neq(strcasecmp("INFO", "info"), 0);
+    cr_assert_eq(mc_ucx_create(&params, &transport), MESHCOLL_OK, "%s", meshcoll_last_error());
+    transport->ops->close(transport);
+    setenv("MESHCOLL_LOG", "INFO", 1);
+    cr_assert(mc_log_has(MC_LOG_INFO));
+    cr_assert_neq(strcasecmp("INFO", "info"), 0, "the program's own locale stays");
 }

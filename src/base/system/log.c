@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
 enum { LINE = 2048 };
@@ -18,6 +17,14 @@ static const char *const level_name[] = {"warn", "info", "debug"};
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static mc_log_level_t most = MC_LOG_WARN;
 static int file = STDERR_FILENO;
+
+static bool is_alike(const char *a, const char *b, size_t n)
+{
+    size_t i = 0;
+    while (i < n && mc_upper(a[i]) == mc_upper(b[i]))
+        i++;
+    return i == n;
+}
 
 /* In one piece, so that the lines of ranks that share the file stay whole. */
 static void say(const char *format, va_list args)
@@ -49,7 +56,7 @@ static void read_variable(void)
     if (n == 0 && !colon)
         return;
     while (level < MC_COUNT(level_name) &&
-           (strlen(level_name[level]) != n || strncasecmp(text, level_name[level], n) != 0))
+           (strlen(level_name[level]) != n || !is_alike(text, level_name[level], n)))
         level++;
     if (level == MC_COUNT(level_name) || (colon && !colon[1])) {
         warn("MESHCOLL_LOG takes warn, info or debug, and a file behind a colon if not stderr, as "

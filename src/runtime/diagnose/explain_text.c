@@ -9,7 +9,6 @@
 #include "runtime/diagnose/explain.h"
 #include "runtime/progress/threads.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -126,7 +125,7 @@ static void print_chooser(const report_t *r, const mc_record_t *call)
     fprintf(r->out, "  %s", by[call->chooser]);
     if (call->chooser == MC_BY_ENVIRONMENT)
         for (const char *c = meshcoll_collective_name(call->collective); *c; c++)
-            fputc(toupper((unsigned char)*c), r->out);
+            fputc(mc_upper(*c), r->out);
     fputc('\n', r->out);
 }
 

@@ -1,6 +1,5 @@
 #include "runtime/place/settings.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -103,7 +102,7 @@ static const char *strategy_given(meshcoll_collective_t collective)
     char name[64] = "MESHCOLL_STRATEGY_";
     size_t n = strlen(name);
     for (const char *c = meshcoll_collective_name(collective); *c && n + 1 < sizeof name; c++)
-        name[n++] = (char)toupper((unsigned char)*c);
+        name[n++] = mc_upper(*c);
     name[n] = '\0';
     return given(name);
 }

@@ -3,7 +3,6 @@
 #include "base/system/log.h"
 #include "runtime/place/settings.h"
 
-#include <ctype.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -66,7 +65,7 @@ bool mc_variable_known(const char *name, const char **nearest)
         snprintf(strategy[c], sizeof strategy[c], "MESHCOLL_STRATEGY_%s",
                  meshcoll_collective_name((meshcoll_collective_t)c));
         for (char *at = strategy[c]; *at; at++)
-            *at = (char)toupper((unsigned char)*at);
+            *at = mc_upper(*at);
         take_nearer(name, strategy[c], &least, &found);
     }
     *nearest = found;
