@@ -70,29 +70,14 @@ static void join(mc_builder_t *b, mc_line_t l, mc_tile_t v, pair_t p, int32_t sl
         mc_recv_reduce_before(b, mc_line_rank(l, from), mc_slice(v, l, slice));
 }
 
-/* Where p is a power of two, a rank's slices are at equal distances, with its partner's in
- * between. */
-static void halve(mc_builder_t *b, mc_line_t l, mc_tile_t v, int32_t block)
-{
-    const int32_t radix = 2 * block, other = l.me ^ block;
-    const uint32_t start = b->n_steps;
-    mc_send(b, mc_line_rank(l, other), mc_digit(v, l, 1, radix, other % radix));
-    if (l.me < other)
-        mc_recv_reduce(b, mc_line_rank(l, other), mc_digit(v, l, 1, radix, l.me % radix));
-    else
-        mc_recv_reduce_before(b, mc_line_rank(l, other), mc_digit(v, l, 1, radix, l.me % radix));
-    mc_in_turns(b, start);
-}
-
 mc_tile_t mc_aligned_reduce_scatter(mc_builder_t *b, mc_line_t l, mc_tile_t v)
 {
+    if (mc_is_power(l.len))
+        return mc_halving_near_reduce_scatter(b, l, v);
     for (int32_t block = 1; block < l.len; block *= 2) {
         const pair_t p = pair_of(l, l.me, block);
-        if (mc_is_power(l.len))
-            halve(b, l, v, block);
-        else
-            for (int32_t slice = 0; slice < l.len && meets(p); slice++)
-                join(b, l, v, p, slice);
+        for (int32_t slice = 0; slice < l.len && meets(p); slice++)
+            join(b, l, v, p, slice);
     }
     return mc_slice(v, l, l.me);
 }

@@ -25,6 +25,39 @@ mc_tile_t mc_bruck_allgather(mc_builder_t *b, mc_line_t l, mc_tile_t v)
     return mc_freed(v, l);
 }
 
+/* Calls `move` for `n` slices from `first` on, each `every` ranks further round the line: in one piece, or in two round
+ * the line's end unless that is a multiple of `every` away. */
+static void each_far(mc_builder_t *b, mc_line_t l, mc_tile_t v, int32_t peer, int32_t first,
+                     int32_t every, int32_t n,
+                     void (*move)(mc_builder_t *b, int32_t rank, mc_tile_t v))
+{
+    const int32_t all = l.len % every == 0 && n == l.len / every ? every : l.len;
+    const int32_t from = mc_wrap(l, first) % all, rank = mc_line_rank(l, mc_wrap(l, peer));
+    const int32_t to_end = (l.len - from - 1) / every + 1, now = to_end < n ? to_end : n;
+    move(b, rank, mc_repeated(v, l, from, 1, every, from + (now - 1) * every + 1));
+    if (now < n) {
+        const int32_t again = from + now * every - l.len;
+        move(b, rank, mc_repeated(v, l, again, 1, every, again + (n - now - 1) * every + 1));
+    }
+}
+
+/* A rank that holds every 2k-th slice, from its own on, sends them to the rank k before it and receives those in between
+ * from the rank k after it: k is halved from round to round. */
+mc_tile_t mc_bruck_far_allgather(mc_builder_t *b, mc_line_t l, mc_tile_t v)
+{
+    int32_t k = 1;
+    while (2 * k < l.len)
+        k *= 2;
+    for (; k > 0 && l.len > 1; k /= 2) {
+        const int32_t n = mc_bruck_far_slices(l.len, k);
+        const uint32_t start = b->n_steps;
+        each_far(b, l, v, l.me - k, l.me, 2 * k, n, mc_send);
+        each_far(b, l, v, l.me + k, l.me + k, 2 * k, n, mc_recv);
+        mc_in_turns(b, start);
+    }
+    return mc_freed(v, l);
+}
+
 /* Moves the slices whose index has this bit of value `unit`: runs of `unit`, the last of which the
  * line's end may cut short. */
 static void each_bit(mc_builder_t *b, mc_line_t l, mc_tile_t v, int32_t unit, int32_t bit,

@@ -15,7 +15,7 @@ mc_tile_t mc_freed(mc_tile_t v, mc_line_t l)
     for (int32_t d = l.dims.first; d < l.dims.first + l.dims.count; d++)
         v.at[d] = MC_FREE;
     v.cut = (mc_dims_t){0};
-    v.lo = v.len = v.every = 0;
+    v.lo = v.len = v.every = v.times = 0;
     return v;
 }
 
@@ -37,8 +37,16 @@ mc_tile_t mc_slice(mc_tile_t v, mc_line_t l, int32_t index)
 
 mc_tile_t mc_digit(mc_tile_t v, mc_line_t l, int32_t unit, int32_t radix, int32_t digit)
 {
-    v = mc_slices(v, l, digit * unit, (digit + 1) * unit);
-    v.every = unit * radix < l.len ? unit * radix : 0;
+    const int32_t period = unit * radix, whole = l.len / period;
+    return mc_repeated(v, l, digit * unit, unit, period, whole > 0 ? whole * period : l.len);
+}
+
+mc_tile_t mc_repeated(mc_tile_t v, mc_line_t l, int32_t lo, int32_t len, int32_t every, int32_t hi)
+{
+    const int32_t times = (hi - lo - len) / every + 1;
+    v = mc_slices(v, l, lo, lo + len);
+    v.every = times > 1 ? every : 0;
+    v.times = times > 1 ? times : 0;
     return v;
 }
 
@@ -124,14 +132,11 @@ static void nest_add(nest_t *nest, uint32_t stride, uint32_t lo, uint32_t len)
     nest->n++;
 }
 
-static void nest_add_cut(nest_t *nest, const mc_layout_t *layout, uint32_t stride,
-                         const mc_tile_t *v)
+static void nest_add_cut(nest_t *nest, uint32_t stride, const mc_tile_t *v)
 {
     nest_add(nest, stride, (uint32_t)v->lo, (uint32_t)v->len);
-    if (v->every) {
-        const uint32_t again = (uint32_t)(mc_dims_extent(&layout->mesh, v->cut) / v->every);
-        nest_add(nest, stride * (uint32_t)v->every, 0, again);
-    }
+    if (v->every)
+        nest_add(nest, stride * (uint32_t)v->every, 0, (uint32_t)v->times);
 }
 
 static nest_t nest_of(const mc_layout_t *layout, const mc_tile_t *v)
@@ -147,7 +152,7 @@ static nest_t nest_of(const mc_layout_t *layout, const mc_tile_t *v)
         if (mc_dims_has(v->cut, d)) {
             /* merged dimensions are adjacent in the layout: the innermost stands for all */
             if (!cut_done)
-                nest_add_cut(&nest, layout, stride[d], v);
+                nest_add_cut(&nest, stride[d], v);
             cut_done = true;
         } else if (v->at[d] == MC_FREE) {
             nest_add(&nest, stride[d], 0, (uint32_t)layout->extent[d]);

@@ -16,7 +16,7 @@ typedef struct {
     int32_t at[MC_MAX_DIMS]; /* the coordinate, or MC_FREE */
     mc_dims_t cut;           /* dimensions cut to an interval; cut.count is 0 without one */
     int32_t lo, len;         /* the interval [lo, lo + len), in indices of the line along `cut` */
-    int32_t every;           /* 0, or the period in which the interval repeats, in indices */
+    int32_t every, times; /* 0, or the period in which the interval repeats, in indices; so often */
 } mc_tile_t;
 
 /* Returns the whole segment: free in every dimension. */
@@ -28,6 +28,9 @@ mc_tile_t mc_slice(mc_tile_t v, mc_line_t l, int32_t index);
 /* Returns v with the slices of the line whose index has this digit: index / unit % radix == digit.
  * Where unit * radix does not divide the line's length, only whole periods count. */
 mc_tile_t mc_digit(mc_tile_t v, mc_line_t l, int32_t unit, int32_t radix, int32_t digit);
+/* Returns v with the line's dimensions cut to every `every`-th run of `len` slices: those of [lo, hi) that are whole,
+ * the first of them at lo. There is at least one. */
+mc_tile_t mc_repeated(mc_tile_t v, mc_line_t l, int32_t lo, int32_t len, int32_t every, int32_t hi);
 /* Returns v with the line's dimensions free. */
 mc_tile_t mc_freed(mc_tile_t v, mc_line_t l);
 

@@ -103,6 +103,12 @@ static void each_doubling_row(int32_t p, void (*see)(const row_t *row, const voi
     };
     for (size_t i = 0; i < MC_COUNT(rows); i++)
         see(&rows[i], context);
+    /* in the other order the same rounds; where they do not wrap round the line's end, the same messages */
+    const row_t turned[] = {{MESHCOLL_REDUCE_SCATTER, "halving-near", steps, halves, halves},
+                            {MESHCOLL_ALLGATHER, "doubling-far", steps, halves, none},
+                            {MESHCOLL_ALLGATHER, "bruck-far", steps, halves, none}};
+    for (size_t i = 0; i < MC_COUNT(turned) && even; i++)
+        see(&turned[i], context);
 }
 
 /* REFERENCE §2 for p ranks; calls `see` with each row. */

@@ -43,7 +43,8 @@ static bool may_overlap(const mc_strategy_t *strategy)
     for (int32_t i = 0; i < strategy->n_phases && strategy->n_phases > 1; i++) {
         const mc_generator_t made_by = mc_algorithms[strategy->phase[i].algorithm].generate;
         if (made_by == mc_bruck_allgather || made_by == mc_doubling_allgather ||
-            made_by == mc_halving_reduce_scatter || made_by == mc_doubling_allreduce)
+            made_by == mc_halving_reduce_scatter || made_by == mc_doubling_allreduce ||
+            mc_algorithms[strategy->phase[i].algorithm].turned)
             return true;
     }
     return false;

@@ -99,8 +99,8 @@ Test(enumerate, one_dimension_by_hand)
     cr_expect_eq(count_of("x=8", MESHCOLL_ALLREDUCE, MC_PATHS_ALL),
                  direct + rs * allgather + reduce * bcast + reduce * scatter * allgather +
                      rs * gather * bcast);
-    cr_expect_eq(count_of("x=8", MESHCOLL_BCAST, MC_PATHS_COVER), 3u + 4u);
-    cr_expect_eq(count_of("x=8", MESHCOLL_ALLREDUCE, MC_PATHS_COVER), 2u + 4u + 3u + 4u + 3u);
+    cr_expect_eq(count_of("x=8", MESHCOLL_BCAST, MC_PATHS_COVER), 3u + 6u);
+    cr_expect_eq(count_of("x=8", MESHCOLL_ALLREDUCE, MC_PATHS_COVER), 2u + 6u + 3u + 6u + 4u);
     cr_expect_eq(count_of("x=8", MESHCOLL_ALLTOALL, MC_PATHS_ALL), 3u);
 }
 
@@ -182,6 +182,15 @@ static bool covered(const list_t *cover, const mc_strategy_t *strategy)
     return phases == (1u << strategy->n_phases) - 1;
 }
 
+static bool is_turned(const mc_strategy_t *strategy)
+{
+    for (int32_t i = 0; i < strategy->n_phases; i++)
+        if (mc_algorithms[strategy->phase[i].algorithm].turned)
+            return true;
+    return false;
+}
+
+/* COVER alone has what only a network calls for. */
 Test(enumerate, cover_has_every_algorithm_in_every_phase)
 {
     for (int c = 0; c < MESHCOLL_COLLECTIVES; c++) {
@@ -189,11 +198,10 @@ Test(enumerate, cover_has_every_algorithm_in_every_phase)
         const char *mesh = two ? "a=2,b=3" : "a=5";
         const list_t all = list_of(mesh, (meshcoll_collective_t)c, MC_PATHS_ALL);
         const list_t cover = list_of(mesh, (meshcoll_collective_t)c, MC_PATHS_COVER);
-        cr_expect_leq(cover.n, all.n);
         for (size_t i = 0; i < all.n; i++)
             cr_assert(covered(&cover, &all.strategy[i]), "%s %zu", meshcoll_collective_name(c), i);
         for (size_t i = 0; i < cover.n; i++)
-            cr_assert(has(&all, &cover.strategy[i]));
+            cr_assert_neq(has(&all, &cover.strategy[i]), is_turned(&cover.strategy[i]));
         free(all.strategy);
         free(cover.strategy);
     }

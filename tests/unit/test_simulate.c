@@ -116,6 +116,27 @@ Test(simulate, late_ranks_and_slow_links)
     cr_assert_str_eq(r.busiest[0].name, "leaf1.0 up0");
 }
 
+/* 16 ranks on leaves of 4 with one link up, alpha 1 us, n ps per byte of the vector: the rounds that cross a leaf carry
+ * n/2 and n/4 four at a time where far comes first, n/8 and n/16 where near does; the others 3/16 and 3/4 of n. Those of
+ * Bruck all cross some. */
+Test(simulate, near_rounds_first_spare_a_network_that_narrows)
+{
+    static const struct {
+        const char *collective, *strategy;
+        int64_t us;
+    } row[] = {{"reduce_scatter", "reduce_scatter:halving", 4 + 3000 + 187},
+               {"reduce_scatter", "reduce_scatter:halving-near", 4 + 750 + 750},
+               {"allgather", "allgather:doubling", 4 + 3000 + 187},
+               {"allgather", "allgather:doubling-far", 4 + 750 + 750},
+               {"allgather", "allgather:bruck-far", 4 + 1750}};
+    for (size_t i = 0; i < MC_COUNT(row); i++) {
+        const mc_simulated_t r = simulated(row[i].collective, "x=16", PLAIN, "tree=4:1:1GB/s",
+                                           row[i].strategy, 1e6, (mc_simulation_t){0});
+        cr_expect_eq(r.ps / US, row[i].us, "%s: %lld us, not %lld", row[i].strategy,
+                     (long long)(r.ps / US), (long long)row[i].us);
+    }
+}
+
 /* Ranks that do the same: one for each class takes exactly as long as all of them. */
 Test(simulate, classes_agree_with_all_ranks)
 {

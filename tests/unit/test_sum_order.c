@@ -163,7 +163,7 @@ static void check_others(sweep_t *w, meshcoll_collective_t collective)
     if (two && mc_strategy_named(two->name, collective, &w->mesh, &s) == MESHCOLL_OK)
         check_cuts(w, &s);
     for (int32_t a = 0; a < mc_n_algorithms; a++)
-        if (mc_algorithms[a].aligned == MC_ALIGNED_ANY &&
+        if ((mc_algorithms[a].aligned == MC_ALIGNED_ANY || mc_algorithms[a].turned) &&
             mc_algorithms[a].collective == collective) {
             s = (mc_strategy_t){
                 .collective = collective, .n_phases = 1, .phase = {{a, {0, w->mesh.ndims}}}};

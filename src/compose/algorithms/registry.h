@@ -52,6 +52,8 @@ typedef struct {
     /* Do all ranks of a line do the same? Then rank i + k has the plan of rank i with all peers k further, and
      * messages as large, though of other slices. */
     bool rotates;
+    bool
+        turned; /* another one's rounds in the other order, for lines across a network: enumerated only there */
 } mc_algorithm_t;
 
 enum { MC_MAX_ALGORITHMS = 64 }; /* mc_choices_t has a bit for each */

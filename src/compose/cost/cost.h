@@ -126,6 +126,9 @@ mc_phase_cost_t mc_cost_digits_alltoall(const mc_line_shape_t *shape);
  * rounds on lengths that are no power of two (src/doubling). */
 mc_phase_cost_t mc_cost_doubling(const mc_line_shape_t *shape);
 mc_phase_cost_t mc_cost_bruck_allgather(const mc_line_shape_t *shape);
+/* With their rounds in the other order. */
+mc_phase_cost_t mc_cost_doubling_turned(const mc_line_shape_t *shape);
+mc_phase_cost_t mc_cost_bruck_far_allgather(const mc_line_shape_t *shape);
 mc_phase_cost_t mc_cost_aligned_allreduce(const mc_line_shape_t *shape);
 mc_phase_cost_t mc_cost_aligned_reduce_scatter(const mc_line_shape_t *shape);
 /* ceil(log2 p) rounds; round k moves the slices whose index has bit k set. */

@@ -262,6 +262,46 @@ static mc_ratio_t largest_block(const mc_line_shape_t *shape, mc_core_t c, int32
     return mc_ratio(mc_core_index(c, m), shape->line.len);
 }
 
+/* Members of the core whose numbers are equal modulo `every` stand for the most slices if the number is small. */
+static mc_ratio_t largest_class(const mc_line_shape_t *shape, mc_core_t c, int32_t every)
+{
+    return mc_ratio(c.size / every + (c.surplus + every - 1) / every, shape->line.len);
+}
+
+/* Of the classes of members modulo `every`, those that have members of both kinds: their slices are two messages. */
+static int32_t mixed_classes(mc_core_t c, int32_t every)
+{
+    const int32_t doubles = c.surplus < every ? c.surplus : every;
+    const int32_t singles = c.size - c.surplus < every ? c.size - c.surplus : every;
+    return doubles + singles > every ? doubles + singles - every : 0;
+}
+
+/* A round between members m apart, whose slices are those of a class modulo 2 m. */
+static void charge_class_round(sum_t *sum, const mc_line_shape_t *shape, mc_core_t c, int32_t m)
+{
+    const int32_t mixed = mixed_classes(c, 2 * m);
+    const exchange_t x = exchange_of(shape, c, m);
+    const mc_ratio_t part = largest_class(shape, c, 2 * m);
+    mc_charge_row(&sum->once, shape, x.top, mixed > 0 ? 2 : 1, part, slowed_at(shape, &x, x.top),
+                  shape->reduces);
+    charge_exchanges(sum, shape, &x, part, true);
+    mc_charge_messages(&sum->once, shape, x.top, (int64_t)mixed * (c.size / (2 * m)),
+                       mc_ratio(0, 1));
+}
+
+/* The largest round goes to members next to each other, the smallest to those half of the core apart. */
+mc_phase_cost_t mc_cost_doubling_turned(const mc_line_shape_t *shape)
+{
+    sum_t cost = nothing();
+    const mc_core_t c = mc_core(shape->line.len);
+    const mc_ratio_t whole = mc_ratio(1, 1), slice = mc_ratio(1, shape->line.len);
+    charge_surplus(&cost, shape, c, shape->reduces ? whole : slice, shape->reduces);
+    for (int32_t m = 1; m < c.size; m *= 2)
+        charge_class_round(&cost, shape, c, m);
+    charge_surplus(&cost, shape, c, shape->reduces ? slice : whole, false);
+    return mc_phase_with_inner(&cost.once, &cost.inner);
+}
+
 mc_phase_cost_t mc_cost_doubling(const mc_line_shape_t *shape)
 {
     sum_t cost = nothing();
@@ -418,20 +458,41 @@ static void charge_turn_inside(mc_cost_t *inner, const mc_line_shape_t *shape, i
     }
 }
 
-/* A rank whose slices wrap around the line's end sends two messages; the last rank does so in every round
- * but the first. In the round of k, min(k, s, p-k) ranks of a box of s send out of it. */
+/* In a round each rank sends `slices` slices to the rank k away, min(k, s, p-k) of a box of s out of it. Those of
+ * `wrapping` ranks wrap around the line's end and are two messages. */
+static void charge_bruck_round(sum_t *sum, const mc_line_shape_t *shape, int32_t k, int32_t slices,
+                               int32_t wrapping)
+{
+    const int32_t p = shape->line.len, d = mc_shape_top(shape), s = mc_shape_box(shape, d);
+    const int32_t n = k < p - k ? k : p - k, leave = n < s ? n : s;
+    const mc_ratio_t part = mc_ratio(slices, p);
+    mc_charge(&sum->once, shape, d, wrapping > 0 ? 2 : 1, part, mc_shape_slowed(shape, d, leave),
+              false);
+    charge_turn(&sum->once, shape, n, 1, part);
+    charge_turn_inside(&sum->inner, shape, n, part);
+    mc_charge_messages(&sum->once, shape, d, wrapping, mc_ratio(0, 1));
+}
+
+/* The last rank's slices wrap around in every round but the first. */
 mc_phase_cost_t mc_cost_bruck_allgather(const mc_line_shape_t *shape)
 {
     sum_t cost = nothing();
-    const int32_t p = shape->line.len, d = mc_shape_top(shape), s = mc_shape_box(shape, d);
+    const int32_t p = shape->line.len;
     for (int32_t k = 1; k < p; k *= 2) {
-        const int32_t n = k < p - k ? k : p - k, leave = n < s ? n : s;
-        mc_charge(&cost.once, shape, d, n > 1 ? 2 : 1, mc_ratio(n, p),
-                  mc_shape_slowed(shape, d, leave), false);
-        charge_turn(&cost.once, shape, n, 1, mc_ratio(n, p));
-        charge_turn_inside(&cost.inner, shape, n, mc_ratio(n, p));
-        /* the slices of n-1 ranks wrap around: the same bytes in one more message */
-        mc_charge_messages(&cost.once, shape, mc_shape_top(shape), n - 1, mc_ratio(0, 1));
+        const int32_t n = k < p - k ? k : p - k;
+        charge_bruck_round(&cost, shape, k, n, n - 1);
+    }
+    return mc_phase_with_inner(&cost.once, &cost.inner);
+}
+
+/* Every 2k-th slice: where they are all of their kind, they do not wrap. */
+mc_phase_cost_t mc_cost_bruck_far_allgather(const mc_line_shape_t *shape)
+{
+    sum_t cost = nothing();
+    const int32_t p = shape->line.len;
+    for (int32_t k = 1; k < p; k *= 2) {
+        const int32_t n = mc_bruck_far_slices(p, k), last = (n - 1) * 2 * k;
+        charge_bruck_round(&cost, shape, k, n, n * 2 * k == p ? 0 : last);
     }
     return mc_phase_with_inner(&cost.once, &cost.inner);
 }

@@ -188,7 +188,7 @@ int mc_priced_init(mc_priced_t *p, meshcoll_collective_t collective, const mc_me
                    const mc_links_t *links, const mc_planner_query_t *query)
 {
     const mc_mesh_t led = mc_mesh_led_by(mesh, query->root);
-    *p = (mc_priced_t){.graph = mc_graph(collective, &led, query->in_order, query->aligned),
+    *p = (mc_priced_t){.graph = mc_graph(collective, &led, query->in_order, false, query->aligned),
                        .mesh = mesh,
                        .links = links};
     build_t b = {

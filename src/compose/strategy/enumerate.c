@@ -3,7 +3,8 @@
 
 static bool is_choice(const mc_graph_t *graph, const mc_algorithm_t *a)
 {
-    if (a->parts || (a->aligned == MC_ALIGNED_ANY && !graph->aligned))
+    if (a->parts || (a->aligned == MC_ALIGNED_ANY && !graph->aligned) ||
+        (a->turned && !graph->turns))
         return false;
     return !graph->in_order || !mc_moves[a->collective].reduces || a->keeps_order;
 }
@@ -44,12 +45,13 @@ mc_choices_t mc_graph_choices(const mc_graph_t *graph, const mc_hop_t *hop)
 }
 
 mc_graph_t mc_graph(meshcoll_collective_t collective, const mc_mesh_t *mesh, bool in_order,
-                    const mc_numbering_t *aligned)
+                    bool turns, const mc_numbering_t *aligned)
 {
     mc_graph_t graph = {.collective = collective,
                         .from = mc_moves[collective].from,
                         .to = mc_moves[collective].to,
                         .in_order = in_order,
+                        .turns = turns,
                         .ragged = mesh->ragged != NULL,
                         .aligned = aligned,
                         .planes = planes(),
@@ -281,7 +283,7 @@ int mc_strategy_each(meshcoll_collective_t collective, const mc_mesh_t *mesh, mc
         return status;
     if ((unsigned)collective >= MESHCOLL_COLLECTIVES)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "there is no collective %d", (int)collective);
-    const mc_graph_t graph = mc_graph(collective, mesh, false, NULL);
+    const mc_graph_t graph = mc_graph(collective, mesh, false, which == MC_PATHS_COVER, NULL);
     const mc_node_t start = mc_graph_start(&graph);
     walk_t w = {.graph = &graph,
                 .which = which,

@@ -36,6 +36,7 @@ typedef struct {
     mc_placement_t from, to;
     int32_t n, dim[MC_MAX_DIMS]; /* dimensions longer than 1, outermost first; at least one */
     bool in_order; /* only reductions in the order of ranks: inner dimensions before outer ones */
+    bool turns;    /* with the algorithms that are `turned` */
     bool ragged;   /* the last dimension is fold; a phase merges it with all others or with none */
     bool flat;     /* of a ragged mesh: only phases that merge all dimensions */
     /* only sums by the aligned tree over this numbering; NULL: any */
@@ -64,7 +65,7 @@ typedef struct {
 /* The caller owns `aligned`, which must outlive the graph. A ragged `mesh` is led by the root
  * (mc_mesh_led_by). */
 mc_graph_t mc_graph(meshcoll_collective_t collective, const mc_mesh_t *mesh, bool in_order,
-                    const mc_numbering_t *aligned);
+                    bool turns, const mc_numbering_t *aligned);
 /* The algorithms that may run a hop. */
 mc_choices_t mc_graph_choices(const mc_graph_t *graph, const mc_hop_t *hop);
 mc_node_t mc_graph_start(const mc_graph_t *graph);

@@ -108,7 +108,7 @@ int mc_strategy_plan(const mc_strategy_t *strategy, const mc_mesh_t *mesh, int32
  * every order, and with every algorithm that is neither composite nor made for the aligned tree. `each`
  * returns false to stop. The strategies have one segment.
  * MC_PATHS_COVER gives for each path only as many strategies as it takes for every algorithm to appear in
- * every phase; MC_PATHS_ALL gives all combinations.
+ * every phase; MC_PATHS_ALL gives all combinations, without the algorithms that only a network calls for (`turned`).
  */
 typedef enum { MC_PATHS_COVER, MC_PATHS_ALL } mc_paths_t;
 int mc_strategy_each(meshcoll_collective_t collective, const mc_mesh_t *mesh, mc_paths_t which,

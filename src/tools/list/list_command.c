@@ -68,12 +68,18 @@ static const char *description_of(const char *name)
         {"fullmesh", "everyone with everyone directly, p-1 messages"},
         {"doubling", "partners 1, 2, 4, … apart exchange all they have: log p steps"},
         {"halving", "partners …, 4, 2, 1 apart exchange half of what is left: log p steps"},
+        {"doubling-far",
+         "the same with partners …, 4, 2, 1 apart: the most bytes go to the nearest"},
+        {"halving-near",
+         "halving with partners 1, 2, 4, … apart: the most bytes go to the nearest"},
         {"aligned", "brackets that only the number of ranks decides: MESHCOLL_REPRODUCIBLE=1"},
         {"pairwise",
          "a block for every other rank, straight to it, one rank after the other: p-1 steps"},
         {"digits",
          "pairwise along each digit of the ranks' numbers in turn; blocks pass other ranks"},
         {"bruck", "each passes all it has to the rank 1, 2, 4, … before it: log p steps, any p"},
+        {"bruck-far",
+         "the same to the rank …, 4, 2, 1 before it: the most bytes go to the nearest"},
         {"long", "for long vectors: in slices, a tree at the root's end and a ring at the other"},
     };
     for (size_t i = 0; i < MC_COUNT(description); i++)
