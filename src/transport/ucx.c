@@ -66,7 +66,8 @@ static const char *reason(ucs_status_t status)
 {
     return status == UCS_ERR_ENDPOINT_TIMEOUT || status == UCS_ERR_UNREACHABLE
                ? "its address cannot be reached from here, or the connection has closed (network "
-                 "interfaces: MESHCOLL_NET_DEVICES; ports: MESHCOLL_PORTS)"
+                 "interfaces: MESHCOLL_NET_DEVICES; ports: MESHCOLL_PORTS; none free here: sysctl "
+                 "net.ipv4.ip_local_port_range)"
                : ucs_status_string(status);
 }
 

@@ -125,6 +125,28 @@ def firewall(lab):
         job.fail(f"it took {job.seconds:.0f} s with MESHCOLL_TIMEOUT=5")
 
 
+def parents(lab):
+    """The same with 16 ranks: who waits for its children says so, and names the variable; rank 0 blames nobody."""
+    for box in lab.boxes:
+        drop(box, PORT)
+    job = Job(lab.boxes * 8, UCX_NET_DEVICES="eth0", MESHCOLL_BOOTSTRAP_TIMEOUT="6").run()
+    job.expect("has tried for [5-9] s to reach rank [0-9]+, its parent, at 10.77.0.*MESHCOLL_PORTS says which",
+               [rank for rank, text in enumerate(job.said) if "did not reach" in text])
+    job.expect("^refused .*(waited 6 s for [1-4] ranks? to connect to it, at 10.77.0|did not reach rank [0-9]+, its parent)"
+               ".*MESHCOLL_PORTS says which")
+    job.expect("^refused .*waited 6 s for", [0])
+
+
+def few_ports(lab):
+    """A host with fewer free ports than ranks need: who has none says so."""
+    in_room(lab.boxes[0], "sysctl", "-qw", "net.ipv4.ip_local_port_range=43000 43001", "net.ipv6.conf.all.disable_ipv6=1")
+    job = Job(lab.boxes * 6, MESHCOLL_BOOTSTRAP_TIMEOUT="6").run()
+    late = [rank for rank, text in enumerate(job.said) if "did not reach" in text]
+    if not late:
+        job.fail("expected that some ranks find no port")
+    job.expect("has tried for [5-9] s .*: no port is free on this host .MESHCOLL_PORTS, or else sysctl", late)
+
+
 def ports(lab):
     """A firewall that opens MESHCOLL_PORTS, and nothing else: 16 ranks find, reach and watch each other."""
     pinned = "43000-43199"
@@ -186,7 +208,7 @@ def silence(lab):
     """Packets that vanish, all with the name server's or those that are large: who waits says so, and ends."""
     seconds = 6
     boxes = [lab.boxes[0], lab.boxes[1], lab.boxes[1]]
-    rules = {"all": "meta l4proto { tcp, udp } drop", "large": "meta length > 400 drop"}
+    rules = {"all": "meta l4proto { tcp, udp } drop", "large": "meta length > 1000 drop"}
     in_room(boxes[1], "sh", "-c", f"echo nameserver {boxes[0].address} >/tmp/resolv && "
             "mount --bind /tmp/resolv /etc/resolv.conf")
     for what, rule in rules.items():
@@ -197,7 +219,11 @@ def silence(lab):
         job.own = {1: {"MASTER_ADDR": "nowhere.example"}} if what == "all" else {}
         job.run().expect("^refused")
         if what == "large":
-            job.expect("has waited [5-9] s for rank [12] .* while a mesh is created", [0])
+            job.expect("has waited [5-9] s for rank [12] .* while a mesh is created.*it was sent a message, but none of the "
+                       "[0-9]+ bytes at its end has arrived: packets of full size seem to be lost.* MTU", [0])
+            job.expect("has waited [5-9] s for rank 0 .*its message has begun, but none of the [0-9]+ bytes that follow "
+                       "has come: packets of full size .* MTU", [1, 2])
+            job.expect("^refused .*waited [0-9]+ s for rank [012].* MTU")
         else:
             job.expect("has waited [5-9] s for 2 of 3 ranks: 1-2; it listens on 10.77.0.1:", [0])
             job.expect("rank [12] has tried for [5-9] s to reach rank 0 .*MESHCOLL_BOOTSTRAP_TIMEOUT", [1, 2])
@@ -356,7 +382,7 @@ def slower(lab):
 
 
 SCENARIOS = {one.__name__: (one, boxes) for one, boxes in [
-    (silence, 2), (firewall, 2), (ports, 2), (hidepid, 1), (families, 4), (operator, 2), (monitors, 2),
+    (silence, 2), (firewall, 2), (parents, 2), (few_ports, 1), (ports, 2), (hidepid, 1), (families, 4), (operator, 2), (monitors, 2),
     (namespaces, 2), (bridges, 2), (hypervisors, 2), (slower, 2)]}
 ALONE = {slower}    # they measure
 
@@ -364,7 +390,7 @@ ALONE = {slower}    # they measure
 def run(name):
     play, boxes = SCENARIOS[name]
     lab = places.Lab(boxes, BRIDGES if play in (bridges, hypervisors) else 0)
-    lab.name = f"{name}-{os.getpid()}"
+    lab.name = f"{name.replace('_', '-')}-{os.getpid()}"
     lab.up()
     try:
         if lab.why:

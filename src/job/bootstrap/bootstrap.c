@@ -47,7 +47,7 @@ void mc_bootstrap_close(void *bootstrap)
 static int allgather(void *context, const void *in, void *out, size_t bytes)
 {
     mc_tree_t *const tree = context;
-    const double grace = tree->complete || tree->node == 0 ? 0 : MC_TREE_GRACE;
+    const double grace = tree->complete ? 0 : MC_TREE_FIRST;
     const double deadline = tree->unlimited ? MC_WIRE_FOREVER : mc_now() + tree->timeout + grace;
     const int status = mc_tree_allgather(tree, in, out, bytes, deadline);
     tree->complete |= !status;

@@ -249,16 +249,26 @@ static mc_branch_t *missing_child(mc_tree_t *tree, const mc_hello_t *hello)
     return NULL;
 }
 
+/* All have joined, or rank 0 would have failed first, but these came no further. */
+static int fail_alone(mc_tree_t *tree, const mc_acceptor_t *acceptor, int32_t n)
+{
+    char where[200];
+    mc_text_t at = mc_text(where, sizeof where);
+    mc_seek_where(acceptor->listener, &at);
+    return mc_tree_fail(tree,
+                        "rank %d waited %g s for %d rank%s to connect to it, at %s "
+                        "(MESHCOLL_BOOTSTRAP_TIMEOUT): where a firewall opens some ports only, "
+                        "MESHCOLL_PORTS says which",
+                        tree->self.rank, tree->timeout, n, n == 1 ? "" : "s", where);
+}
+
 static int receive_children(mc_tree_t *tree, mc_acceptor_t *acceptor, double deadline)
 {
     mc_pending_t pending;
     for (int32_t n = 0; n < tree->n_children;) {
         const int status = next_pending(tree, acceptor, -1, deadline, &pending);
         if (status == MESHCOLL_IN_PROGRESS)
-            return mc_tree_fail(tree,
-                                "rank %d waited %g s for %d more to connect to it "
-                                "(MESHCOLL_BOOTSTRAP_TIMEOUT)",
-                                tree->self.rank, tree->timeout, tree->n_children - n);
+            return fail_alone(tree, acceptor, tree->n_children - n);
         if (status)
             return status;
         mc_branch_t *const child = missing_child(tree, &pending.hello);

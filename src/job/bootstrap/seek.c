@@ -58,17 +58,17 @@ static const char *text_of(int error)
     return error == EPROTO       ? "no rank of meshcoll listens there"
            : error == ECONNRESET ? "the connection was closed"
            : error == EUSERS     ? "a process of another user listens there"
-           : error == EADDRINUSE ? "this rank has no free port of MESHCOLL_PORTS to listen on"
-                                 : strerror(error);
+                                 : mc_wire_error(error);
 }
 
 /* Attempts ------------------------------------------------------------------------------------- */
 
-/* Most ports refuse, as nobody listens there: that does not hide what came of another one just now. */
-static void note(search_t *s, const attempt_t *a, const char *why)
+/* Most ports refuse, as nobody listens there: that does not hide what came of another one just now, nor that this host
+ * has no port left. */
+static void note(search_t *s, const attempt_t *a, int error, const char *why)
 {
     char name[MC_WIRE_NAME];
-    const bool telling = a->stage != PAUSED && a->stage != CONNECTING;
+    const bool telling = (a->stage != PAUSED && a->stage != CONNECTING) || error == EADDRINUSE;
     if (!telling && mc_now() < s->told_at + MC_HANDSHAKE_SECONDS)
         return;
     snprintf(s->why, sizeof s->why, "%s: %s", mc_wire_print(&a->to, name), why);
@@ -76,9 +76,9 @@ static void note(search_t *s, const attempt_t *a, const char *why)
 }
 
 /* The next address, or after the last one a pause. */
-static void give_up(search_t *s, attempt_t *a, const char *why)
+static void give_up(search_t *s, attempt_t *a, int error, const char *why)
 {
-    note(s, a, why);
+    note(s, a, error, why);
     mc_descriptor_close(&a->fd);
     a->stage = PAUSED;
     a->until = mc_now();
@@ -94,7 +94,7 @@ static void begin(search_t *s, attempt_t *a)
     a->to.port = (uint16_t)(s->env->port + (a - s->attempt));
     const int failed = mc_wire_begin_connect(&a->to, &a->fd);
     if (failed) {
-        give_up(s, a, text_of(failed));
+        give_up(s, a, failed, text_of(failed));
         return;
     }
     a->stage = CONNECTING;
@@ -201,7 +201,7 @@ static bool step(search_t *s, attempt_t *a, bool ready)
         return false;
     const uint32_t code = failed == ENOEXEC ? MC_ANSWER_VERSION : a->answer.code;
     const bool refused = !failed || failed == ENOEXEC;
-    give_up(s, a, refused ? mc_answer_text(code) : text_of(failed));
+    give_up(s, a, failed, refused ? mc_answer_text(code) : text_of(failed));
     s->final |= refused && is_final(code);
     return false;
 }
@@ -390,15 +390,16 @@ static int try_parent(const mc_self_t *self, const mc_seek_t *seek, const mc_end
 }
 
 static void say_parent(const mc_self_t *self, const mc_seek_t *seek, mc_notice_t *notice,
-                       const mc_endpoint_t *at, const char *why)
+                       const char *at, const char *why)
 {
     double waited;
-    char name[MC_WIRE_NAME];
     if (mc_notice_due(notice, &waited))
-        fprintf(stderr,
-                "meshcoll: rank %d has tried for %.0f s to reach rank %d, its parent, at %s and "
-                "goes on (MESHCOLL_BOOTSTRAP_TIMEOUT); the last attempt: %s\n",
-                self->rank, waited, seek->answer.parent_rank, mc_wire_print(at, name), why);
+        fprintf(
+            stderr,
+            "meshcoll: rank %d has tried for %.0f s to reach rank %d, its parent, at %s and "
+            "goes on (MESHCOLL_BOOTSTRAP_TIMEOUT); the last attempt: %s; where a firewall opens "
+            "some ports only, MESHCOLL_PORTS says which\n",
+            self->rank, waited, seek->answer.parent_rank, at, why);
 }
 
 /* A parent that is slow, or has dropped this connection among many, is tried again; gone, it refuses at all its
@@ -410,6 +411,7 @@ int mc_seek_parent(const mc_self_t *self, mc_seek_t *seek, double deadline, int 
     mc_notice_t notice = mc_notice_begin();
     uint32_t refusal = MC_ANSWER_OK;
     const char *why = "";
+    char name[MC_WIRE_NAME] = "no address";
     if (at[0].family == 0 && at[1].family == 0) {
         *fd = seek->fd;
         return MESHCOLL_OK;
@@ -426,9 +428,12 @@ int mc_seek_parent(const mc_self_t *self, mc_seek_t *seek, double deadline, int 
                 return MESHCOLL_OK;
             again |= failed == ETIMEDOUT || failed == ECONNRESET;
             why = failed == EACCES ? mc_answer_text(refusal) : text_of(failed);
-            say_parent(self, seek, &notice, &there, why);
+            mc_wire_print(&there, name);
+            say_parent(self, seek, &notice, name, why);
         }
     }
-    return mc_fail(MESHCOLL_ERR_TRANSPORT, "rank %d did not reach rank %d, its parent: %s",
-                   self->rank, seek->answer.parent_rank, why);
+    return mc_fail(MESHCOLL_ERR_TRANSPORT,
+                   "rank %d did not reach rank %d, its parent, at %s: %s; where a firewall opens "
+                   "some ports only, MESHCOLL_PORTS says which",
+                   self->rank, seek->answer.parent_rank, name, why);
 }

@@ -20,6 +20,8 @@ enum { UP = 0x6d637570, DOWN, FAILED };
 /* Seconds for a sentence that nobody may wait to read any more. */
 enum { LAST_WORDS = 2 };
 
+enum { STALL = 256 };
+
 static int32_t subtree(int32_t node, int32_t n)
 {
     int64_t first = node, last = node, nodes = 0;
@@ -102,11 +104,6 @@ int mc_tree_fail(mc_tree_t *tree, const char *format, ...)
 
 static int fail_left(mc_tree_t *tree, const mc_branch_t *branch, int error)
 {
-    if (error == ETIMEDOUT)
-        return mc_tree_fail(tree,
-                            "rank %d waited %g s for rank %d while a mesh was created "
-                            "(MESHCOLL_BOOTSTRAP_TIMEOUT)",
-                            tree->self.rank, tree->timeout, branch->rank);
     return mc_tree_fail(tree, "rank %d has ended, or cannot be reached from rank %d: %s",
                         branch->rank, tree->self.rank,
                         error == ECONNRESET ? "it closed its connection" : strerror(error));
@@ -144,25 +141,40 @@ typedef struct {
     mc_tree_t *tree;
     double deadline;
     mc_notice_t notice;
+    size_t awaited; /* bytes of a message of which only the head has come; 0: none has begun */
 } exchange_t;
+
+/* The head of a message is in a packet of its own, which passes where full ones do not. */
+static const char *stall_text(const exchange_t *x, int fd, char text[STALL])
+{
+    mc_text_t t = mc_text(text, STALL);
+    const size_t lost = x->awaited ? x->awaited : mc_wire_unconfirmed(fd);
+    if (lost)
+        mc_text_add(&t,
+                    "; %s, but none of the %zu bytes %s: packets of full size seem to be lost, so "
+                    "compare the MTU of both hosts and of what lies between them",
+                    x->awaited ? "its message has begun" : "it was sent a message", lost,
+                    x->awaited ? "that follow has come" : "at its end has arrived");
+    return text;
+}
 
 /* Who waits for a child says so. Who waits for its parent mostly waits for what that one waits for: it says so
  * later, and while ranks join leaves it to rank 0, which knows who is missing. */
 static void say_waiting(exchange_t *x, const mc_branch_t *branch)
 {
     double waited;
-    char name[MC_WIRE_NAME];
+    char name[MC_WIRE_NAME], stall[STALL];
     const mc_tree_t *const tree = x->tree;
     const bool up = branch == &tree->parent;
     if (!mc_notice_due(&x->notice, &waited) || tree->unlimited ||
-        (up && (!tree->complete || waited < MC_NOTICE_AGAIN)))
+        (up && !x->awaited && (!tree->complete || waited < MC_NOTICE_AGAIN)))
         return;
     fprintf(
         stderr,
         "meshcoll: rank %d has waited %.0f s for rank %d (%s) while a mesh is created, for %g s "
-        "in all (MESHCOLL_BOOTSTRAP_TIMEOUT)\n",
-        tree->self.rank, waited, branch->rank, mc_wire_print_other(branch->fd, name),
-        tree->timeout);
+        "in all (MESHCOLL_BOOTSTRAP_TIMEOUT)%s\n",
+        tree->self.rank, waited, branch->rank, mc_wire_print_other(branch->fd, name), tree->timeout,
+        stall_text(x, branch->fd, stall));
 }
 
 /* While a child is waited for, the parent may fail. */
@@ -174,10 +186,22 @@ static int move_all(exchange_t *x, const mc_branch_t *with, bool sends, void *da
         const double until = mc_notice_until(&x->notice, x->deadline);
         const int failed = sends ? mc_wire_send_on(with->fd, data, bytes, &done, until)
                                  : mc_wire_recv_on(with->fd, data, bytes, &done, until, watched);
+        if (done > 0)
+            x->awaited = 0;
         if (failed != ETIMEDOUT || mc_now() >= x->deadline)
             return failed;
         say_waiting(x, with);
     }
+}
+
+static int fail_late(const exchange_t *x, const mc_branch_t *branch)
+{
+    char stall[STALL];
+    return mc_tree_fail(x->tree,
+                        "rank %d waited %g s for rank %d while a mesh was created "
+                        "(MESHCOLL_BOOTSTRAP_TIMEOUT)%s",
+                        x->tree->self.rank, x->tree->timeout, branch->rank,
+                        stall_text(x, branch->fd, stall));
 }
 
 static int send_message(exchange_t *x, mc_branch_t *to, uint32_t kind, void *data, size_t bytes)
@@ -190,7 +214,7 @@ static int send_message(exchange_t *x, mc_branch_t *to, uint32_t kind, void *dat
         return MESHCOLL_OK;
     /* the reason why it left may have arrived */
     to->ready = true;
-    return failed == ETIMEDOUT ? fail_left(x->tree, to, failed) : mc_tree_take_early(x->tree, to);
+    return failed == ETIMEDOUT ? fail_late(x, to) : mc_tree_take_early(x->tree, to);
 }
 
 static int recv_message(exchange_t *x, const mc_branch_t *from, uint32_t kind, void *data,
@@ -206,10 +230,16 @@ static int recv_message(exchange_t *x, const mc_branch_t *from, uint32_t kind, v
                             "rank %d exchanges %llu bytes where rank %d expects %zu: do all ranks "
                             "create the same meshes, with the same version of meshcoll?",
                             from->rank, (unsigned long long)head.bytes, tree->self.rank, bytes);
-    if (!failed)
+    if (!failed) {
+        x->notice = mc_notice_begin();
+        x->awaited = bytes;
         failed = move_all(x, from, false, data, bytes);
+    }
     if (failed == ECANCELED)
         return mc_tree_take_early(tree, &tree->parent);
+    if (failed == ETIMEDOUT)
+        return fail_late(x, from);
+    x->awaited = 0;
     return failed ? fail_left(tree, from, failed) : MESHCOLL_OK;
 }
 

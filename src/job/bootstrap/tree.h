@@ -9,8 +9,9 @@
 
 enum { MC_FANOUT = 4, MC_TREE_WHY = 480 };
 
-/* Seconds by which the others outlast rank 0 while ranks join: its error names those that are missing. */
-enum { MC_TREE_GRACE = 5 };
+/* Seconds beyond the time limit, so that who knows most fails first: rank 0, which knows who has not joined; then who
+ * waits for its children to connect; then the first exchange, which waits for all of them. */
+enum { MC_TREE_GRACE = 5, MC_TREE_FIRST = 8 };
 
 typedef struct {
     int fd;              /* -1: none */

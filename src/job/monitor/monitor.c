@@ -197,7 +197,7 @@ int mc_monitor_open(int32_t size, const mc_network_t *network, double silence,
         mc_log(MC_LOG_WARN,
                "this process cannot have a monitor (%s): ranks are not told when others "
                "end; MESHCOLL_MONITOR=off says that this is meant",
-               strerror(failed));
+               mc_wire_error(failed));
     if (failed)
         m->own.network.n = 0;
     *contact = m->own;

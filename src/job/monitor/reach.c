@@ -257,7 +257,7 @@ void mc_reach_parent(mc_monitor_t *m)
                "process beyond ends, nobody may be told; MESHCOLL_MONITOR=off does without "
                "monitors",
                m->self.rank, (int)parent, MC_CONTACT_HOST, m->contact[parent].host,
-               mc_wire_print(&at, name), strerror(failed));
+               mc_wire_print(&at, name), mc_wire_error(failed));
 }
 
 /* Questions ------------------------------------------------------------------------------------ */

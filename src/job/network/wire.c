@@ -5,11 +5,13 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 /* Waiting -------------------------------------------------------------------------------------- */
@@ -90,6 +92,12 @@ int mc_wire_recv(int fd, void *data, size_t bytes, double deadline, int watched)
     return mc_wire_recv_on(fd, data, bytes, &done, deadline, watched);
 }
 
+size_t mc_wire_unconfirmed(int fd)
+{
+    int bytes = 0;
+    return ioctl(fd, SIOCOUTQ, &bytes) == 0 && bytes > 0 ? (size_t)bytes : 0;
+}
+
 /* Sockets -------------------------------------------------------------------------------------- */
 
 /* A host that is gone without a word is noticed within a minute. */
@@ -136,8 +144,9 @@ int mc_wire_begin_connect(const mc_endpoint_t *to, int *fd)
         return errno;
     const int failed = connect(made, (const struct sockaddr *)&address, bytes) ? errno : 0;
     if (failed && failed != EINPROGRESS && failed != EINTR) {
+        mc_endpoint_t source;
         close(made);
-        return failed;
+        return failed == EADDRNOTAVAIL && !mc_wire_source(to, &source) ? EADDRINUSE : failed;
     }
     set_up(made);
     *fd = made;
@@ -209,6 +218,13 @@ int mc_wire_listen_free(const mc_endpoint_t *at, int *fd)
         failed = at ? mc_wire_listen(&there, fd) : mc_wire_listen_anywhere(there.port, fd);
     }
     return failed;
+}
+
+const char *mc_wire_error(int error)
+{
+    return error == EADDRINUSE ? "no port is free on this host (MESHCOLL_PORTS, or else sysctl "
+                                 "net.ipv4.ip_local_port_range, has too few)"
+                               : strerror(error);
 }
 
 int mc_wire_accept(int listener)

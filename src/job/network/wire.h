@@ -28,9 +28,12 @@ int mc_wire_recv(int fd, void *data, size_t bytes, double deadline, int watched)
 int mc_wire_send_on(int fd, const void *data, size_t bytes, size_t *done, double deadline);
 int mc_wire_recv_on(int fd, void *data, size_t bytes, size_t *done, double deadline, int watched);
 
+/* Bytes sent that the other end's kernel has not confirmed. */
+size_t mc_wire_unconfirmed(int fd);
+
 /* ECONNREFUSED, ETIMEDOUT, …; else *fd is connected. */
 int mc_wire_connect(const mc_endpoint_t *to, double deadline, int *fd);
-/* The same in two steps: *fd is ready for POLLOUT when mc_wire_connected can tell what became of it. */
+/* EADDRINUSE: no port is free to connect from. The same in two steps: *fd is ready for POLLOUT when mc_wire_connected can tell what became of it. */
 int mc_wire_begin_connect(const mc_endpoint_t *to, int *fd);
 int mc_wire_connected(int fd);
 /* Listens on exactly this address; on [::], for IPv4 too. */
@@ -39,6 +42,9 @@ int mc_wire_listen(const mc_endpoint_t *at, int *fd);
 int mc_wire_listen_anywhere(uint16_t port, int *fd);
 /* Listens at an address, or NULL: anywhere, on a port of MESHCOLL_PORTS, else any. EADDRINUSE: none is free. */
 int mc_wire_listen_free(const mc_endpoint_t *at, int *fd);
+/* What became of an attempt to listen on any port or to connect, for a sentence. */
+const char *mc_wire_error(int error);
+
 /* An accepted socket, ready for use; -1: none. */
 int mc_wire_accept(int listener);
 
