@@ -35,11 +35,12 @@ function(meshcoll_device_test name labels)
 endfunction()
 
 meshcoll_device_program(device_walk)
-foreach(name IN ITEMS strategies_1d strategies_2d strategies_ragged counts_and_places long_vectors receiver_first
-                      sender_first relay_first joined tracks several_threads direct_1d direct_2d direct_ragged direct_far
-                      direct_receiver_late direct_receiver_first direct_several_threads ll_receiver_first ll_sender_first
-                      ll_several_threads ll_wraps counts_wrap differs far_2d far_ragged far_3d far_receiver_first far_sender_first
-                      limit abort_word reductions alike)
+set(walk_tests strategies_1d strategies_2d strategies_ragged counts_and_places long_vectors receiver_first
+               sender_first relay_first joined tracks several_threads full_block direct_1d direct_2d direct_ragged
+               direct_far direct_receiver_late direct_receiver_first direct_several_threads ll_receiver_first
+               ll_sender_first ll_several_threads ll_wraps counts_wrap differs far_2d far_ragged far_3d
+               far_receiver_first far_sender_first limit abort_word reductions alike)
+foreach(name IN LISTS walk_tests)
     meshcoll_device_test(${name} "device;unit" device_walk ${name})
 endforeach()
 

@@ -11,7 +11,12 @@
 #include "host_walk.h"
 #include "support/case.h"
 
-enum { MC_BOX_RANKS = 8, MC_BOX_BLOCKS = 4, MC_BOX_THREADS = 3, MC_BOX_SLOT = 1 << 16 };
+enum {
+    MC_BOX_RANKS = 8,
+    MC_BOX_BLOCKS = 4,
+    MC_BOX_THREADS = MC_DEVICE_THREADS,
+    MC_BOX_SLOT = 1 << 16
+};
 enum { MC_BOX_KINDS = 2 }; /* of lanes: messages with flags beside their data, and in it */
 
 /* The counters of a lane, of one block. */

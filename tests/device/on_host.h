@@ -17,11 +17,14 @@
 #define MC_UNROLL
 #define MC_ROLLED
 
-/* Where the threads of a block meet. `any` stays set: a block ends when a thread has said so. */
+/* Where the threads of a block meet. `any` stays set: a block ends when a thread has said so. `ptx` is for the
+ * translated kernels, which use nothing else of it. */
+struct ptx_block;
 typedef struct {
     pthread_barrier_t barrier;
     int any;
     mc_device_table_t table;
+    struct ptx_block *ptx;
 } mc_meet_t;
 
 typedef struct {

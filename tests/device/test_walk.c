@@ -313,6 +313,20 @@ static bool several_threads(void)
 {
     return repeat_threads(false, false);
 }
+/* Blocks of as many threads as a launch has. */
+static bool full_block(void)
+{
+    const mc_case_t c = {
+        .collective = MESHCOLL_ALLREDUCE, .datatype = MESHCOLL_FLOAT32, .count = 40001};
+    mc_box_t *const box = mc_box_open("gpu=2");
+    bool good = true;
+    for (int i = 0; i < 4 && good; i++) {
+        const mc_box_how_t how = {.threads = MC_DEVICE_THREADS, .slot_bytes = 1 << 15, .ll = i % 2};
+        good = mc_box_case(box, &c, "reduce_scatter:ring(gpu) allgather:ring(gpu)", &how);
+    }
+    mc_box_close(box);
+    return good;
+}
 static bool direct_several_threads(void)
 {
     return repeat_threads(false, true);
@@ -474,6 +488,7 @@ static const struct {
     {"tracks", tracks},
     {"joined", joined},
     {"several_threads", several_threads},
+    {"full_block", full_block},
     {"direct_1d", direct_1d},
     {"direct_2d", direct_2d},
     {"direct_ragged", direct_ragged},
