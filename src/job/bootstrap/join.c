@@ -2,7 +2,7 @@
 
 #include "base/system/descriptor.h"
 #include "base/system/log.h"
-#include "job/bootstrap/notice.h"
+#include "base/notice.h"
 #include "job/bootstrap/seek.h"
 #include "job/handshake/acceptor.h"
 #include "job/network/peer.h"

@@ -3,7 +3,7 @@
 #include "job/bootstrap/seek.h"
 
 #include "base/system/descriptor.h"
-#include "job/bootstrap/notice.h"
+#include "base/notice.h"
 
 #include <errno.h>
 #include <netdb.h>

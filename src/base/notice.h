@@ -1,6 +1,6 @@
 /* When to say that this process waits: after 5 s, then every 30 s. */
-#ifndef MC_BOOTSTRAP_NOTICE_H
-#define MC_BOOTSTRAP_NOTICE_H
+#ifndef MC_BASE_NOTICE_H
+#define MC_BASE_NOTICE_H
 
 #include "base/base.h"
 
