@@ -20,7 +20,7 @@ struct meshcoll_request;
  * with MESHCOLL_ERR_ABORTED and a sentence that names this rank and `why` (may be NULL), and
  * nothing runs on them any more. A rank that waits fails within a fraction of a second, one that
  * computes when it next waits. The first failure of a mesh counts; later ones change nothing. After
- * it meshcoll_destroy waits for nobody, on any rank.
+ * it meshcoll_destroy waits for nobody, on any rank, but for the end of a write to this rank's buffers.
  *
  * May be called by any thread at any time until meshcoll_destroy, also while others are in calls of
  * the mesh, but not in a signal handler. Returns when the other ranks are being told, within a

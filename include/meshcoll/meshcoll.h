@@ -23,8 +23,8 @@
  * Failure: a run that fails ends everything that runs on its mesh on this rank, with the same
  * error, and the mesh runs nothing more. Meshes that share connections, as sub-meshes and groups do with the
  * mesh that they were made from, fail together. The buffers of these runs must stay valid until
- * meshcoll_destroy: where a network card accesses them by RDMA, a peer may still read or write
- * them. All other ranks are notified, and fail with an error that names the first cause when they wait or make
+ * meshcoll_destroy: where a network card accesses them by RDMA, or a rank of this machine was in the middle of
+ * a write to them, a peer may still read or write them. All other ranks are notified, and fail with an error that names the first cause when they wait or make
  * their next call. The same holds if a process ends or a machine cannot be reached (docs/troubleshooting.md).
  * A call that is refused for its arguments leaves the mesh as it was if all ranks are refused it; if only
  * some are, the mesh fails.

@@ -239,6 +239,9 @@ typedef struct {
 typedef struct {
     /* `address` is that of the peer's transport. Connections live until the transport is closed. */
     int (*connect)(mc_transport_t *t, int32_t rank, const void *address, mc_peer_t **peer);
+    /* Takes what a later connect needs of the peer's process, which may have become another user's by then. It may fail:
+     * connect tries again. NULL: a connect needs nothing. */
+    void (*hold)(mc_transport_t *t, int32_t rank, const void *address);
     int (*send)(mc_peer_t *peer, const mc_message_t *message, mc_io_t *io);
     int (*recv)(mc_peer_t *peer, const mc_message_t *message, mc_io_t *io);
     /* The message goes to the consumer, whose operands are ready; the message's spans are unused.
@@ -267,10 +270,13 @@ typedef struct {
      * the operation of this tag and of another call (mc_tag_differs)? Tells its tag. */
     bool (*differs)(mc_transport_t *t, uint64_t tag, uint64_t *other);
     /* Called when this rank's mesh failed, with the reason. Operations in flight stay
-     * incomplete, and only close() follows. After it returns, no peer writes to this rank's
-     * messages, and a peer that reads one gets an error. NULL: peers do neither unless this rank
-     * makes progress. */
+     * incomplete, and only writer() and close() follow. After it returns, a peer that reads one of
+     * this rank's messages gets an error, and none begins to write to one. NULL: peers do neither unless
+     * this rank makes progress. */
     void (*abandon)(mc_transport_t *t, const char *why);
+    /* After abandon: a rank that may still be writing to a message of this one, as it had begun before; -1: none is.
+     * NULL: none ever is. */
+    int32_t (*writer)(mc_transport_t *t);
     /* Frees the transport and its connections, once all operations are complete on all ranks. */
     void (*close)(mc_transport_t *t);
 } mc_transport_ops_t;

@@ -11,7 +11,6 @@ import tempfile
 import time
 
 ENDS_WITHIN = 40.0      # seconds for a whole job
-DESTROYED_WITHIN = 1.0
 LEFT_WITHIN = 2.0       # seconds for the kernel to clear away what ended
 AFTER = 0.15            # seconds into the calls
 PORT = 21000
@@ -227,8 +226,8 @@ class Play:
         coming = self.scenario.job in ("late", "stop") and rank == self.victim
         if late > self.scenario.within and not coming:
             raise Wrong(f"rank {rank} was told after {late:.2f} s, expected {self.scenario.within:g} s")
-        if destroyed is None or float(destroyed) > DESTROYED_WITHIN:
-            raise Wrong(f"rank {rank}: meshcoll_destroy took {destroyed} s, expected {DESTROYED_WITHIN:g} at most")
+        if destroyed is None or float(destroyed) > self.scenario.destroyed:
+            raise Wrong(f"rank {rank}: meshcoll_destroy took {destroyed} s, expected {self.scenario.destroyed:g} at most")
         return 0.0 if coming else late
 
     def judge_exits(self):

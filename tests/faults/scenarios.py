@@ -20,6 +20,7 @@ class Scenario:
     first: bool = False                 # the victim is rank 0, else any other
     act: str = ""                       # what run.py does to it (play.py)
     within: float = 5.0                 # seconds from the fault to the error
+    destroyed: float = 1.0              # seconds that meshcoll_destroy may take
     needs: str = ""                     # a public name without which the library cannot do it
     short: int = 2                      # how often a long run of ctest plays it in each place
 
@@ -57,7 +58,7 @@ SCENARIOS = [
     *threaded(),
     Scenario("refused", "refused", "a call is refused on one rank", ends="told"),
     Scenario("stop", "stop", "SIGSTOP", TIMEOUT, "told", env=LIMIT, within=TIME_LIMIT + 2.0,
-             needs="meshcoll_set_timeout", act="resume", short=1),
+             destroyed=TIME_LIMIT + 1.0, needs="meshcoll_set_timeout", act="resume", short=1),
     Scenario("late", "late", "a rank comes late to a call", TIMEOUT, "told", env=LIMIT, within=TIME_LIMIT + 2.0,
              needs="meshcoll_set_timeout", short=1),
     *disagreements(),

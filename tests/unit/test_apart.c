@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { RANKS = 3, MOST_TOLD = 4096, LARGE = 2 << 20, SECONDS = 30 };
+enum { RANKS = 3, MOST_TOLD = 4096, MIDDLING = 8 << 10, LARGE = 2 << 20, SECONDS = 30 };
 enum { NOBODY = 65534, ANOTHER = 65533 };
 
 /* In memory of all. */
@@ -98,33 +98,52 @@ static void take_place(const place_t *place)
     prctl(PR_SET_DUMPABLE, !place->hidden, 0, 0, 0);
 }
 
+typedef struct {
+    const char *transports;
+    mc_shm_access_t access; /* that is found */
+    place_t place[RANKS];
+    const place_t *later; /* what becomes of them when they have the mesh; NULL: nothing */
+    bool used;            /* it has been used before that */
+} case_t;
+
+static int add_up(meshcoll_t *mesh, float *in, float *out)
+{
+    for (size_t n = 1; n <= LARGE; n = n == 1 ? MIDDLING : n == MIDDLING ? LARGE : n + 1) {
+        in[0] = in[n - 1] = 1;
+        if (meshcoll_allreduce(mesh, in, out, n, MESHCOLL_FLOAT32, MESHCOLL_SUM)) {
+            fprintf(stderr, "rank %d: %s\n", meshcoll_rank(mesh), meshcoll_last_error());
+            return 2;
+        }
+        if (out[0] != RANKS || out[n - 1] != RANKS)
+            return 3;
+        in[n - 1] = 0;
+    }
+    return 0;
+}
+
 /* What a rank exits with: 0 where all went as it should. */
-static int use_mesh(seat_t *seat, const char *transports, mc_shm_access_t access)
+static int use_mesh(seat_t *seat, const case_t *c)
 {
     static float in[LARGE], out[LARGE];
     meshcoll_t *mesh;
     const meshcoll_oob_t oob = {
         .rank = seat->rank, .size = RANKS, .context = seat, .allgather = allgather};
     const meshcoll_params_t params = {
-        .size = sizeof params, .mesh = "gpu=3", .links = "uniform", .transports = transports};
+        .size = sizeof params, .mesh = "gpu=3", .links = "uniform", .transports = c->transports};
     alarm(SECONDS);
     if (meshcoll_create_oob(&oob, &params, &mesh)) {
         fprintf(stderr, "rank %d: %s\n", seat->rank, meshcoll_last_error());
         return 1;
     }
-    if (mesh->job->connections.access != access)
+    if (mesh->job->connections.access != c->access)
         return 10 + (int)mesh->job->connections.access;
-    in[LARGE - 1] = in[0] = 1;
-    for (size_t n = 1; n <= LARGE; n = n == 1 ? LARGE : n + 1) {
-        if (meshcoll_allreduce(mesh, in, out, n, MESHCOLL_FLOAT32, MESHCOLL_SUM)) {
-            fprintf(stderr, "rank %d: %s\n", seat->rank, meshcoll_last_error());
-            return 2;
-        }
-        if (out[0] != RANKS || out[n - 1] != RANKS)
-            return 3;
-    }
+    int failed = c->used ? add_up(mesh, in, out) : 0;
+    if (c->later)
+        take_place(&c->later[seat->rank]);
+    if (!failed)
+        failed = add_up(mesh, in, out);
     meshcoll_destroy(mesh);
-    return 0;
+    return failed;
 }
 
 static meeting_t *meet(void)
@@ -139,7 +158,7 @@ static meeting_t *meet(void)
     return meeting;
 }
 
-static void expect_with(const char *transports, mc_shm_access_t access, const place_t place[RANKS])
+static void expect(const case_t *c)
 {
     pid_t pid[RANKS];
     meeting_t *const meeting = meet();
@@ -148,8 +167,8 @@ static void expect_with(const char *transports, mc_shm_access_t access, const pl
         pid[r] = fork();
         cr_assert_geq(pid[r], 0);
         if (pid[r] == 0) {
-            take_place(&place[r]);
-            _exit(use_mesh(&(seat_t){meeting, r}, transports, access));
+            take_place(&c->place[r]);
+            _exit(use_mesh(&(seat_t){meeting, r}, c));
         }
     }
     for (int r = 0; r < RANKS; r++) {
@@ -160,6 +179,14 @@ static void expect_with(const char *transports, mc_shm_access_t access, const pl
                   WIFEXITED(how) ? WEXITSTATUS(how) : WTERMSIG(how));
     }
     munmap(meeting, sizeof *meeting);
+}
+
+static void expect_with(const char *transports, mc_shm_access_t access, const place_t place[RANKS])
+{
+    case_t c = {.transports = transports, .access = access};
+    for (int r = 0; r < RANKS; r++)
+        c.place[r] = place[r];
+    expect(&c);
 }
 
 static void expect_access(mc_shm_access_t access, const place_t place[RANKS])
@@ -213,6 +240,27 @@ Test(apart, pid_namespaces_are_boxes)
     expect_with(NULL, MC_SHM_NONE, (place_t[RANKS]){inside, full, full});
     expect_with(NULL, MC_SHM_NONE, (place_t[RANKS]){{0}, {0}, full});
     expect_with(NULL, MC_SHM_NONE, (place_t[RANKS]){nobody, nobody, nobody});
+}
+
+/* A service that drops its rights when it has its mesh, and one that turns off what reads its memory. */
+Test(apart, who_is_hidden_later_copies_from_then_on)
+{
+    const place_t root = {0}, nobody = {.user = NOBODY}, hidden = {.user = NOBODY, .hidden = true};
+    for (int used = 0; used < 2; used++) {
+        expect(&(case_t){.transports = "gpu=shm",
+                         .access = MC_SHM_READ,
+                         .later = (place_t[RANKS]){root, nobody, root},
+                         .used = used});
+        expect(&(case_t){.transports = "gpu=shm",
+                         .access = MC_SHM_READ,
+                         .later = (place_t[RANKS]){nobody, nobody, hidden},
+                         .used = used});
+        expect(&(case_t){.transports = "gpu=shm",
+                         .access = MC_SHM_READ,
+                         .place = {nobody, nobody, nobody},
+                         .later = (place_t[RANKS]){hidden, hidden, hidden},
+                         .used = used});
+    }
 }
 
 /* The segment of one user, tried by another who knows all of its address. */

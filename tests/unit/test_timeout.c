@@ -18,8 +18,10 @@
 enum { RANKS = 3, COUNT = 1 << 16, LIMIT_S = 1, PATIENCE_S = 20 };
 /* Nothing is to be shown in time where sanitizers and other tests share the cores. */
 enum { NAP_US = 1000 };
+enum { LONG_COUNT = 16 << 20, INSIDE_US = 100000 };
 
-typedef enum { CALLS_NOT, IS_STOPPED, IS_LATE, SENDS_NOT, IN_TEST } odd_t;
+/* IS_STOPPED_INSIDE: in the middle of a call in which it moves long messages with those that receive them. */
+typedef enum { CALLS_NOT, IS_STOPPED, IS_STOPPED_INSIDE, IS_LATE, SENDS_NOT, IN_TEST } odd_t;
 
 typedef struct {
     mc_meeting_t meeting;
@@ -57,8 +59,19 @@ static int test_until_ended(meshcoll_t *mesh, const float *in, float *out)
     return status;
 }
 
+static int broadcast_until_ended(meshcoll_t *mesh)
+{
+    float *const vector = calloc(LONG_COUNT, sizeof *vector);
+    int status = vector ? MESHCOLL_OK : MESHCOLL_ERR_NO_MEMORY;
+    while (!status)
+        status = meshcoll_bcast(mesh, vector, vector, LONG_COUNT, MESHCOLL_FLOAT32, RANKS - 1);
+    return status; /* the vector stays until the mesh is destroyed */
+}
+
 static int call(const case_t *c, meshcoll_t *mesh, const float *in, float *out)
 {
+    if (c->odd == IS_STOPPED_INSIDE)
+        return broadcast_until_ended(mesh);
     if (c->odd == SENDS_NOT)
         return meshcoll_recv(mesh, out, COUNT, MESHCOLL_FLOAT32, RANKS - 1, 1, NULL);
     if (c->odd == IN_TEST)
@@ -87,7 +100,7 @@ static void run(const case_t *c, mc_seat_t *seat, world_t *w)
     if (odd && c->odd == IS_LATE)
         while (atomic_load(&w->ended) < RANKS - 1)
             usleep(NAP_US);
-    else if (odd)
+    else if (odd && c->odd != IS_STOPPED_INSIDE)
         for (;;)
             pause();
     const double before = mc_now();
@@ -98,6 +111,8 @@ static void run(const case_t *c, mc_seat_t *seat, world_t *w)
     w->seconds[rank] = mc_now() - before;
     w->status[rank] = status;
     snprintf(w->why[rank], sizeof w->why[0], "%s", meshcoll_last_error());
+    if (c->odd == IS_STOPPED_INSIDE)
+        meshcoll_destroy(mesh); /* while it is stopped */
     atomic_fetch_add(&w->ended, 1);
     for (;;)
         pause(); /* its memory stays, as in a program that cleans up */
@@ -140,7 +155,9 @@ static void run_all(const case_t *c)
             run(c, &(mc_seat_t){&w->meeting, r}, w);
     }
     wait_for(&w->entered, RANKS);
-    if (c->odd == IS_STOPPED)
+    if (c->odd == IS_STOPPED_INSIDE)
+        usleep(INSIDE_US);
+    if (c->odd == IS_STOPPED || c->odd == IS_STOPPED_INSIDE)
         kill(pid[RANKS - 1], SIGSTOP);
     wait_for(&w->ended, c->odd == IS_LATE ? RANKS : RANKS - 1);
     for (int r = 0; r < RANKS; r++)
@@ -167,6 +184,13 @@ Test(timeout, a_rank_that_makes_no_call)
 Test(timeout, a_rank_that_is_stopped)
 {
     run_wires(IS_STOPPED);
+}
+
+/* Neither the call nor the end of the mesh waits for it for longer than calls may take. */
+Test(timeout, a_rank_that_is_stopped_inside)
+{
+    setenv("MESHCOLL_STRATEGY_BCAST", "flat-star", 1);
+    run_all(&(case_t){"gpu=3", "gpu=shm", IS_STOPPED_INSIDE, NULL});
 }
 
 Test(timeout, a_rank_that_is_late)

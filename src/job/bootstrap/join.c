@@ -1,8 +1,8 @@
 #include "job/bootstrap/tree.h"
 
+#include "base/notice.h"
 #include "base/system/descriptor.h"
 #include "base/system/log.h"
-#include "base/notice.h"
 #include "job/bootstrap/seek.h"
 #include "job/handshake/acceptor.h"
 #include "job/network/peer.h"

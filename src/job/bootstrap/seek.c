@@ -2,8 +2,8 @@
  * stranger on one of them delays nobody, and never are there two connections to one rank 0. */
 #include "job/bootstrap/seek.h"
 
-#include "base/system/descriptor.h"
 #include "base/notice.h"
+#include "base/system/descriptor.h"
 
 #include <errno.h>
 #include <netdb.h>

@@ -1,7 +1,7 @@
 #include "job/bootstrap/tree.h"
 
-#include "base/system/descriptor.h"
 #include "base/notice.h"
+#include "base/system/descriptor.h"
 #include "job/network/wire.h"
 
 #include <errno.h>

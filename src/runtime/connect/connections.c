@@ -200,6 +200,16 @@ int mc_addresses_check(const mc_job_t *job)
     return MESHCOLL_OK;
 }
 
+void mc_addresses_hold(const mc_job_t *job, int32_t rank, const char *packed, size_t bytes)
+{
+    const int32_t dim = rank == job->rank ? -1 : mc_mesh_level(&job->mesh, job->rank, rank);
+    mc_transport_t *const t = dim < 0 ? NULL : job->connections.transport[dim];
+    uint64_t length;
+    const char *const at = t && t->ops->hold ? find_packed(packed, bytes, dim, &length) : NULL;
+    if (at && length == t->address_bytes)
+        t->ops->hold(t, rank, at);
+}
+
 static const void *address_of(const mc_job_t *job, int32_t rank, int32_t dim)
 {
     uint64_t length;

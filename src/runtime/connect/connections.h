@@ -28,6 +28,8 @@ int mc_addresses_check_bytes(uint64_t bytes);
 /* Do the gathered addresses of all ranks have the lengths that they state, each within its rank's part, and an address
  * wherever a transport will connect? ERR_TRANSPORT, on all ranks alike. */
 int mc_addresses_check(const mc_job_t *job);
+/* Takes what a later connect to the rank needs of its process; `packed`: its addresses, of `bytes`. */
+void mc_addresses_hold(const mc_job_t *job, int32_t rank, const char *packed, size_t bytes);
 /* What a rank tells of its addresses before it sends them: their size, and the dimensions whose
  * transports stream, one bit each. */
 typedef struct {

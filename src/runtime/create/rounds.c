@@ -348,6 +348,10 @@ int mc_making_addresses(mc_making_t *m, const mc_addresses_summary_t *addresses,
     status = mc_round(&m->rounds, opened, record);
     if (status)
         return status;
+    /* before any rank can have the mesh, which ends with its monitor */
+    for (int32_t r = 0; r < m->creation->oob.size; r++)
+        mc_addresses_hold(m->handle->job, mc_mesh_rank_of(&m->handle->order, r),
+                          (const char *)record_at(m, r, record) + sizeof mine, addresses->bytes);
     start_monitor(m, record);
     for (int32_t r = 0; r < m->creation->oob.size; r++)
         *reads &= ((const fourth_t *)record_at(m, r, record))->reads == 1;

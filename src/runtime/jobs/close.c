@@ -1,5 +1,7 @@
 #include "runtime/jobs/jobs.h"
 
+#include "base/notice.h"
+#include "base/system/log.h"
 #include "job/monitor/monitor.h"
 #include "runtime/call/adapt.h"
 #include "runtime/call/cache.h"
@@ -17,11 +19,13 @@
 #include "runtime/progress/progress.h"
 #include "runtime/progress/threads.h"
 
+#include <math.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <time.h>
 
 #define HEAR_SECONDS 0.25
+enum { WRITER_NAP_NS = 50 * 1000 };
 
 /* Nothing writes to its buffers any more. */
 static void detach(meshcoll_request_t *r)
@@ -410,6 +414,43 @@ static void let_others_hear(const mc_job_t *job)
         nanosleep(&(struct timespec){.tv_nsec = (long)(1e9 * left)}, NULL);
 }
 
+/* A rank that may still be writing to buffers of calls that failed; -1: none is. */
+static int32_t find_writer(const mc_job_t *job)
+{
+    int32_t rank = -1;
+    for (int32_t d = 0; d < job->mesh.ndims && job->failure.status && rank < 0; d++) {
+        mc_transport_t *const t = job->connections.transport[d];
+        rank = t && t->ops->writer ? t->ops->writer(t) : -1;
+        rank = rank < 0 ? -1 : mc_transport_known_as(t, rank);
+    }
+    return rank;
+}
+
+/* The buffers are the caller's when the mesh is gone: waits for ranks that write to them, which take microseconds
+ * unless they are stopped, and no longer than calls may take. */
+static void await_writers(const meshcoll_t *mesh)
+{
+    mc_notice_t notice = mc_notice_begin();
+    const double limit = mesh->timeout_ms > 0 ? (double)mesh->timeout_ms / 1e3 : INFINITY;
+    const int32_t own = mc_comm_rank_of(&mesh->job->order, mesh->job->rank);
+    int32_t rank;
+    double waited = 0;
+    while ((rank = find_writer(mesh->job)) >= 0 && waited < limit) {
+        if (mc_notice_due(&notice, &waited))
+            mc_log(MC_LOG_WARN,
+                   "rank %d has waited %.0f s in meshcoll_destroy for rank %d, which is stopped in "
+                   "the middle of a write to this rank's memory: let it go on, or end it",
+                   own, waited, rank);
+        nanosleep(&(struct timespec){.tv_nsec = WRITER_NAP_NS}, NULL);
+    }
+    if (rank >= 0)
+        mc_log(MC_LOG_WARN,
+               "rank %d has destroyed its mesh, though rank %d is stopped in the middle of a write "
+               "to this rank's memory, for longer than the time limit of %g s: when it goes on, it "
+               "may still write to the output of the call that failed",
+               own, rank, limit);
+}
+
 static void destroy_last(meshcoll_t *mesh, bool dropped)
 {
     mc_job_t *const job = mesh->job;
@@ -418,6 +459,7 @@ static void destroy_last(meshcoll_t *mesh, bool dropped)
     meet(mesh);
     await_callbacks(job, NULL);
     mc_greet_finish(job);
+    await_writers(mesh);
     let_others_hear(job);
     mc_threads_close(job);
     mc_diagnose_report(mesh);

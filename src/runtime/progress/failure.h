@@ -1,7 +1,8 @@
 /*
  * Failure of a job (handle/job.h). The first run that fails breaks it: all running requests end with its error,
  * and nothing is sent or received any more. So no peer receives leftovers of a failed run, and the caller may
- * change or free the buffers of all calls (except where a network card reads them by RDMA: meshcoll.h).
+ * change or free the buffers of all calls (except where a peer may still be at them until the mesh is destroyed:
+ * meshcoll.h).
  */
 #ifndef MC_RUNTIME_FAILURE_H
 #define MC_RUNTIME_FAILURE_H

@@ -1,5 +1,6 @@
 #include "transport/shm/shm.h"
 
+#include "base/system/log.h"
 #include "transport/shm/bytes/shm_copy.h"
 #include "transport/shm/shm_link.h"
 
@@ -40,7 +41,7 @@ static int check_length(const link_t *link, const mc_io_t *io, uint64_t bytes)
                    (unsigned long long)bytes, known_as(link), io->message.bytes);
 }
 
-/* Confirms to the sender that its message was read, or requests it in pieces. false: no slot is
+/* Confirms to the sender that its message was read, or requests the rest of it in pieces. false: no slot is
  * free. */
 static bool reply(link_t *link, mc_shm_kind_t kind, const mc_io_t *io)
 {
@@ -50,6 +51,8 @@ static bool reply(link_t *link, mc_shm_kind_t kind, const mc_io_t *io)
     slot->kind = kind;
     slot->word[0] = io->offer[0];
     slot->word[1] = (uintptr_t)io;
+    slot->word[2] = io->done;
+    link->n_asked += kind == MC_SHM_GIVE;
     mc_shm_publish(link, slot);
     return true;
 }
@@ -59,8 +62,9 @@ static bool reply(link_t *link, mc_shm_kind_t kind, const mc_io_t *io)
 static bool share(link_t *link, mc_io_t *io)
 {
     const mc_message_t *const m = &io->message;
-    if (link->shared || shm_of(link)->n_offered > 0 || io->consumer.take || io->offer[2] > 0 ||
-        m->n_spans > 1 || !mc_shm_can_share(m->bytes, shm_of(link)->params.oversubscribed))
+    if (link->shared || link->helpless || shm_of(link)->n_offered > 0 || io->consumer.take ||
+        io->offer[2] > 0 || m->n_spans > 1 ||
+        !mc_shm_can_share(m->bytes, shm_of(link)->params.oversubscribed))
         return false;
     mc_shm_slot_t *const slot = mc_shm_free_slot(link);
     if (!slot)
@@ -98,6 +102,7 @@ static size_t next_bytes(link_t *link, mc_io_t *io, size_t most)
     case MC_SHM_SHARE_OPEN:
         return 0;
     case MC_SHM_SHARE_REFUSED:
+        link->helpless = true;
         link->shared = NULL;
         return most;
     default:
@@ -107,26 +112,47 @@ static size_t next_bytes(link_t *link, mc_io_t *io, size_t most)
     }
 }
 
-/* A sender that helps may still be writing, and must stop before the receive ends. A sender that
- * is gone does not write. */
-static void fail_read(link_t *link, mc_io_t *io)
+static int fail_gone(const link_t *link)
 {
-    const char *const dim = shm_of(link)->dim;
-    const bool gone = errno == ESRCH;
-    if (io == link->shared && gone)
-        link->shared = NULL;
-    io->status =
-        gone ? mc_fail(
-                   MESHCOLL_ERR_PEER,
+    return mc_fail(MESHCOLL_ERR_PEER,
                    "dimension %s: rank %d (process %d) is gone: it ended or was killed while its "
                    "memory was read",
-                   dim, known_as(link), (int)link->address.file.pid)
-             : mc_fail(MESHCOLL_ERR_TRANSPORT,
-                       "dimension %s: cannot read the memory of rank %d (process %d): %s; "
-                       "MESHCOLL_TRANSPORTS=\"%s=shm:copy\" avoids such reads",
-                       dim, known_as(link), (int)link->address.file.pid, strerror(errno), dim);
-    if (io == link->shared)
-        io->done = io->message.bytes - mc_shm_share_stop(&link->out->share, io->message.bytes);
+                   shm_of(link)->dim, known_as(link), (int)link->address.file.pid);
+}
+
+/* From now on messages of the peer are copied through shared memory, as a filter of system calls, a change of user or
+ * the kind of memory forbids reads. */
+static void stop_reading(link_t *link, int error)
+{
+    const shm_t *const shm = shm_of(link);
+    if (!link->copies)
+        mc_log(MC_LOG_WARN,
+               "dimension %s: rank %d can no longer read the memory of rank %d (process %d: %s): "
+               "what that one sends to it is copied through shared memory from now on",
+               shm->dim, mc_transport_known_as(&shm->transport, shm->params.rank), known_as(link),
+               (int)link->address.file.pid, strerror(error));
+    link->copies = true;
+}
+
+/* Requests the message, or the rest of it, in pieces. */
+static void ask_for_pieces(link_t *link, mc_io_t *io)
+{
+    if (!reply(link, MC_SHM_GIVE, io))
+        mc_io_append(&link->replies, io);
+}
+
+/* A receive whose sender's memory could not be read: `error` says why. */
+static void end_read(link_t *link, mc_io_t *io, int error)
+{
+    if (error == ESRCH) {
+        io->status = fail_gone(link);
+        finish_read(link, io);
+        return;
+    }
+    stop_reading(link, error);
+    if (link->shared == io)
+        mc_shm_stop_sharing(link);
+    ask_for_pieces(link, io);
 }
 
 static bool is_posted(const mc_io_t *io)
@@ -134,23 +160,21 @@ static bool is_posted(const mc_io_t *io)
     return io->offer[0] == 0;
 }
 
-/* Reads `bytes`, or what the message has left of them; fewer where that fails. */
-static size_t read_bytes(link_t *link, mc_io_t *io, size_t bytes)
+/* Reads `bytes`, or what the message has left of them. Returns how many, or -1 with errno set. */
+static ssize_t read_bytes(link_t *link, mc_io_t *io, size_t bytes)
 {
     size_t n = 0;
     while (n < bytes && io->done < io->message.bytes) {
         const ssize_t got =
             mc_shm_read(link->address.file.pid, io, bytes - n, &shm_of(link)->piece);
-        if (got <= 0) {
-            fail_read(link, io);
-            return n;
-        }
+        if (got < 0)
+            return got;
         n += (size_t)got;
     }
-    return n;
+    return (ssize_t)n;
 }
 
-/* Continues a receive. Returns whether it is complete or has failed, and has left the queue. */
+/* Continues a receive. Returns whether it has left the queue: it is complete, has failed, or comes in pieces. */
 static bool read_on(link_t *link, mc_io_t *io)
 {
     if (is_posted(io)) {
@@ -161,14 +185,18 @@ static bool read_on(link_t *link, mc_io_t *io)
     }
     for (size_t turn = 0; turn < TURN_BYTES && io->done < io->message.bytes;) {
         const size_t most = next_bytes(link, io, TURN_BYTES - turn);
-        if (most == 0 || io->status)
+        const ssize_t n = most > 0 ? read_bytes(link, io, most) : 0;
+        if (n < 0) {
+            end_read(link, io, errno);
+            return true;
+        }
+        if (most == 0)
             break;
-        turn += read_bytes(link, io, most);
+        turn += (size_t)n;
     }
-    if (io->done < io->message.bytes && (!io->status || io == link->shared))
+    if (io->done < io->message.bytes)
         return false;
-    if (!io->status)
-        io->status = mc_shm_check_sender(link);
+    io->status = mc_shm_check_sender(link);
     finish_read(link, io);
     return true;
 }
@@ -194,9 +222,8 @@ static int meet(link_t *link, const mc_shm_slot_t *slot, const char *data, mc_io
         mc_io_append(&link->reading, io);
     } else if (status) {
         finish_read(link, io);
-    } else if (shm_of(link)->params.access == MC_SHM_COPY) {
-        if (!reply(link, MC_SHM_GIVE, io))
-            mc_io_append(&link->replies, io);
+    } else if (link->copies || shm_of(link)->params.access == MC_SHM_COPY) {
+        ask_for_pieces(link, io);
     } else if ((share(link, io)) || !read_on(link, io)) {
         mc_io_append(&link->reading, io); /* shared: read once all senders have been notified */
     }
@@ -313,11 +340,19 @@ static mc_io_t *io_of(uint64_t word)
     return (mc_io_t *)(uintptr_t)word; /* NOLINT */
 }
 
-static void piece_arrives(mc_io_t *io, const char *data, uint64_t bytes)
+static void piece_arrives(link_t *link, mc_io_t *io, const char *data, uint64_t bytes)
 {
     mc_shm_take(io, data, bytes);
-    if (io->done == io->message.bytes)
-        mc_io_finish(io, MESHCOLL_OK);
+    if (io->done < io->message.bytes)
+        return;
+    link->n_asked--;
+    mc_io_finish(io, MESHCOLL_OK);
+}
+
+static void stop_helping(link_t *link, const mc_io_t *io)
+{
+    if (link->helped.io == io)
+        link->helped.io = NULL;
 }
 
 /* Returns whether the slot was processed. */
@@ -334,16 +369,17 @@ static bool read_slot(link_t *link, const mc_shm_slot_t *slot)
         link->helped = (mc_shm_helped_t){io, slot->word[1], slot->word[2]};
         return true;
     case MC_SHM_TAKEN:
-        if (link->helped.io == io)
-            link->helped.io = NULL;
+        stop_helping(link, io);
         mc_shm_finish_offer(link, io);
         return true;
     case MC_SHM_GIVE:
+        stop_helping(link, io);
         io->offer[0] = slot->word[1];
+        mc_shm_skip(io, slot->word[2]);
         mc_io_append(&link->sending, io);
         return true;
     case MC_SHM_PIECE:
-        piece_arrives(io_of(slot->tag), mc_shm_next_in(link), slot->bytes);
+        piece_arrives(link, io_of(slot->tag), mc_shm_next_in(link), slot->bytes);
         return true;
     }
     return true;
@@ -447,51 +483,11 @@ static int shm_arm(mc_transport_t *t)
     return MESHCOLL_OK;
 }
 
-/* Creation and close --------------------------------------------------------------------------- */
-
-static int shm_connect(mc_transport_t *t, int32_t rank, const void *address, mc_peer_t **peer)
-{
-    shm_t *const shm = (shm_t *)t;
-    const mc_shm_params_t *const p = &shm->params;
-    link_t *const link = calloc(1, sizeof *link);
-    if (!link)
-        return mc_fail_memory("a connection");
-    memcpy(&link->address, address, sizeof link->address);
-    const int status = mc_shm_memory_open(&link->address, p->n, &link->mapping);
-    if (status) {
-        free(link);
-        return mc_fail(status, "dimension %s: cannot connect to rank %d: %s", shm->dim,
-                       mc_transport_known_as(t, rank), meshcoll_last_error());
-    }
-    link->peer = (mc_peer_t){.transport = t, .rank = rank};
-    mc_shm_link_channels(link);
-    link->next = shm->links;
-    shm->links = link;
-    *peer = &link->peer;
-    return MESHCOLL_OK;
-}
-
-static void shm_close(mc_transport_t *t)
-{
-    shm_t *const shm = (shm_t *)t;
-    while (shm->links) {
-        link_t *const link = shm->links;
-        shm->links = link->next;
-        mc_shm_free_early(link);
-        mc_shm_memory_close(&link->mapping);
-        free(link);
-    }
-    mc_shm_free_spare(shm);
-    mc_shm_memory_close(&shm->mapping);
-    if (shm->address.file.pid)
-        close(shm->address.file.fd);
-    if (t->fd >= 0)
-        close(t->fd);
-    free(shm);
-}
+/* Creation ------------------------------------------------------------------------------------- */
 
 static const mc_transport_ops_t shm_ops = {
-    .connect = shm_connect,
+    .connect = mc_shm_connect,
+    .hold = mc_shm_hold,
     .send = mc_shm_send,
     .recv = shm_recv,
     .recv_reduce = shm_recv_reduce,
@@ -502,7 +498,8 @@ static const mc_transport_ops_t shm_ops = {
     .check = mc_shm_check,
     .differs = mc_shm_differs,
     .abandon = mc_shm_abandon,
-    .close = shm_close,
+    .writer = mc_shm_writer,
+    .close = mc_shm_close,
 };
 
 int mc_shm_create(const mc_shm_params_t *params, mc_transport_t **transport)
@@ -526,7 +523,7 @@ int mc_shm_create(const mc_shm_params_t *params, mc_transport_t **transport)
     if (!status)
         status = mc_shm_bell_open(&shm->address, &shm->transport.fd);
     if (status) {
-        shm_close(&shm->transport);
+        mc_shm_close(&shm->transport);
         return status;
     }
     shm->transport.address = &shm->address;

@@ -1,6 +1,5 @@
 #include "transport/shm/shm_link.h"
 
-#include <sched.h>
 #include <stdio.h>
 
 typedef mc_shm_link_t link_t;
@@ -27,8 +26,8 @@ int mc_shm_check_sender(const link_t *link)
 static bool waits(const link_t *link)
 {
     return link->awaited.n > 0 || link->reading.first || link->replies.first ||
-           link->sending.first || link->n_offered > 0 || link->peer.wanted > 0 ||
-           link->peer.transport->wanted > 0;
+           link->sending.first || link->n_offered > 0 || link->n_asked > 0 ||
+           link->peer.wanted > 0 || link->peer.transport->wanted > 0;
 }
 
 int mc_shm_check(mc_transport_t *t)
@@ -49,15 +48,9 @@ int mc_shm_check(mc_transport_t *t)
     return MESHCOLL_OK;
 }
 
-/* Claims the rest of a message that the sender helps to write, and waits for the part that it
- * has begun. */
-static void stop_sharing(link_t *link)
+void mc_shm_stop_sharing(link_t *link)
 {
-    const size_t bytes = link->shared->message.bytes;
-    const size_t written = mc_shm_share_stop(&link->out->share, bytes);
-    while (mc_shm_share_rest(&link->out->share, written) == MC_SHM_SHARE_OPEN &&
-           mc_shm_memory_is_there(&link->address))
-        sched_yield();
+    link->unsure = mc_shm_share_stop(&link->out->share, link->shared->message.bytes);
     link->shared = NULL;
 }
 
@@ -70,5 +63,14 @@ void mc_shm_abandon(mc_transport_t *t, const char *why)
     atomic_thread_fence(memory_order_seq_cst); /* before the caller changes its buffers */
     for (link_t *link = shm->links; link; link = link->next)
         if (link->shared)
-            stop_sharing(link);
+            mc_shm_stop_sharing(link);
+}
+
+int32_t mc_shm_writer(mc_transport_t *t)
+{
+    const link_t *link = ((const mc_shm_t *)t)->links;
+    while (link && (mc_shm_share_rest(&link->out->share, link->unsure) != MC_SHM_SHARE_OPEN ||
+                    link->unsure == 0 || !mc_shm_memory_is_there(&link->address)))
+        link = link->next;
+    return link ? link->peer.rank : -1;
 }

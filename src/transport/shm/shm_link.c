@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static void touch(const void *memory, size_t bytes)
 {
@@ -96,4 +97,70 @@ void mc_shm_free_spare(mc_shm_t *shm)
         shm->spare = e->next;
         free(e);
     }
+}
+
+/* Connections ---------------------------------------------------------------------------------- */
+
+void mc_shm_hold(mc_transport_t *t, int32_t rank, const void *address)
+{
+    mc_shm_t *const shm = (mc_shm_t *)t;
+    if (!shm->held)
+        shm->held = calloc((size_t)shm->params.n, sizeof *shm->held);
+    if (shm->held)
+        (void)mc_shm_memory_open(address, shm->params.n, &shm->held[rank - shm->params.base]);
+}
+
+/* Maps the peer's segment, unless it is mapped already. */
+static int take_segment(mc_shm_t *shm, int32_t rank, mc_shm_link_t *link)
+{
+    const mc_shm_params_t *const p = &shm->params;
+    mc_shm_mapping_t *const held = shm->held ? &shm->held[rank - p->base] : NULL;
+    if (!held || !held->segment)
+        return mc_shm_memory_open(&link->address, p->n, &link->mapping);
+    link->mapping = *held;
+    *held = (mc_shm_mapping_t){0};
+    return MESHCOLL_OK;
+}
+
+int mc_shm_connect(mc_transport_t *t, int32_t rank, const void *address, mc_peer_t **peer)
+{
+    mc_shm_t *const shm = (mc_shm_t *)t;
+    mc_shm_link_t *const link = calloc(1, sizeof *link);
+    if (!link)
+        return mc_fail_memory("a connection");
+    memcpy(&link->address, address, sizeof link->address);
+    const int status = take_segment(shm, rank, link);
+    if (status) {
+        free(link);
+        return mc_fail(status, "dimension %s: cannot connect to rank %d: %s", shm->dim,
+                       mc_transport_known_as(t, rank), meshcoll_last_error());
+    }
+    link->peer = (mc_peer_t){.transport = t, .rank = rank};
+    mc_shm_link_channels(link);
+    link->next = shm->links;
+    shm->links = link;
+    *peer = &link->peer;
+    return MESHCOLL_OK;
+}
+
+void mc_shm_close(mc_transport_t *t)
+{
+    mc_shm_t *const shm = (mc_shm_t *)t;
+    while (shm->links) {
+        mc_shm_link_t *const link = shm->links;
+        shm->links = link->next;
+        mc_shm_free_early(link);
+        mc_shm_memory_close(&link->mapping);
+        free(link);
+    }
+    for (int32_t i = 0; shm->held && i < shm->params.n; i++)
+        mc_shm_memory_close(&shm->held[i]);
+    free(shm->held);
+    mc_shm_free_spare(shm);
+    mc_shm_memory_close(&shm->mapping);
+    if (shm->address.file.pid)
+        close(shm->address.file.fd);
+    if (t->fd >= 0)
+        close(t->fd);
+    free(shm);
 }

@@ -105,8 +105,12 @@ typedef struct mc_shm_link {
     mc_io_queue_t reading; /* receives that read the peer's memory or board */
     mc_io_queue_t replies; /* receives whose reply to the sender waits for a free slot */
     mc_io_t *shared;       /* the receive in `reading` that the sender helps with */
+    bool copies;           /* the peer's memory could be read, and cannot any more */
+    bool helpless;         /* the peer cannot write to this rank's memory */
+    size_t unsure; /* bytes that the peer had begun to write of a receive that was given up */
     mc_shm_helped_t helped;
     uint32_t n_offered; /* messages that the peer has yet to read */
+    uint32_t n_asked;   /* messages that come in pieces */
 } mc_shm_link_t;
 
 typedef struct {
@@ -116,8 +120,9 @@ typedef struct {
     mc_shm_mapping_t mapping;
     mc_shm_address_t address;
     mc_shm_link_t *links;
-    bool untold;        /* set on some link */
-    uint32_t n_offered; /* of all links */
+    mc_shm_mapping_t *held; /* by rank - base: segments of ranks without a link */
+    bool untold;            /* set on some link */
+    uint32_t n_offered;     /* of all links */
     mc_shm_poster_t poster;
     mc_hashed_t *spare;     /* unexpected messages */
     mc_listener_t listener; /* handle is NULL: none */
@@ -208,6 +213,11 @@ static inline const char *mc_shm_data(mc_shm_link_t *link, const mc_shm_slot_t *
  * touches it first, which should be the receiver, as it polls: touches those of the channel to this rank. */
 void mc_shm_link_channels(mc_shm_link_t *link);
 
+/* See mc_transport_ops_t. */
+int mc_shm_connect(mc_transport_t *t, int32_t rank, const void *address, mc_peer_t **peer);
+void mc_shm_hold(mc_transport_t *t, int32_t rank, const void *address);
+void mc_shm_close(mc_transport_t *t);
+
 /* Removes the first unexpected message of that tag, or that is a header of a tagged message; NULL: there is none.
  * The caller returns it by mc_shm_return_early. */
 mc_shm_early_t *mc_shm_take_early(mc_shm_link_t *link, uint64_t tag);
@@ -248,5 +258,10 @@ int mc_shm_check_sender(const mc_shm_link_t *link);
 /* See mc_transport_ops_t. */
 int mc_shm_check(mc_transport_t *t);
 void mc_shm_abandon(mc_transport_t *t, const char *why);
+int32_t mc_shm_writer(mc_transport_t *t);
+
+/* Gives up the sender's help with the receive that is shared: claims what is left of it. What the sender has begun it
+ * may still write. */
+void mc_shm_stop_sharing(mc_shm_link_t *link);
 
 #endif

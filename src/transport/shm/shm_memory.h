@@ -22,10 +22,11 @@ typedef enum {
     MC_SHM_OFFER,   /* of `bytes`, in the sender's memory: word = {its io, address, 0}, or
                      {its io, address of its spans, how many} */
     MC_SHM_TAKEN,   /* to the sender: word = {its io}; the receiver has the message */
-    MC_SHM_GIVE,    /* to the sender: word = {its io, the receiver's io}; send it in pieces */
-    MC_SHM_PIECE,   /* of a message: tag = the receiver's io */
-    MC_SHM_POSTED,  /* of `bytes`, on the sender's board: word = {0, offset, index of the post} */
-    MC_SHM_SHARE    /* to the sender: word = {its io, where to write, number of the sharing}; help
+    MC_SHM_GIVE, /* to the sender: word = {its io, the receiver's io, bytes that it has}; send the rest in
+                       pieces */
+    MC_SHM_PIECE,  /* of a message: tag = the receiver's io */
+    MC_SHM_POSTED, /* of `bytes`, on the sender's board: word = {0, offset, index of the post} */
+    MC_SHM_SHARE   /* to the sender: word = {its io, where to write, number of the sharing}; help
                       to move it */
 } mc_shm_kind_t;
 

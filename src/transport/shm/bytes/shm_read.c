@@ -8,23 +8,38 @@
 /* Entries of a scatter list passed to the kernel per call. */
 enum { MOST_SPANS = 16 };
 
+/* The next bytes of the message that lie together, n at most; moves on behind them. */
+static mc_span_t next_part(mc_io_t *io, size_t n)
+{
+    const mc_span_t s = *io->message.span;
+    const size_t left = s.bytes - io->at;
+    const mc_span_t part = {(char *)s.at + io->at, left < n ? left : n};
+    io->at += part.bytes;
+    if (part.bytes == left) {
+        io->message.span++;
+        io->at = 0;
+    }
+    return part;
+}
+
 void mc_shm_move(mc_io_t *io, char *data, size_t n, bool out)
 {
     while (n > 0) {
-        const mc_span_t s = *io->message.span;
-        const size_t left = s.bytes - io->at, part = left < n ? left : n;
+        const mc_span_t part = next_part(io, n);
         if (out)
-            mc_shm_copy((char *)s.at + io->at, data, part);
+            mc_shm_copy(part.at, data, part.bytes);
         else
-            mc_shm_copy(data, (char *)s.at + io->at, part);
-        data += part;
-        n -= part;
-        io->at += part;
-        if (part == left) {
-            io->message.span++;
-            io->at = 0;
-        }
+            mc_shm_copy(data, part.at, part.bytes);
+        data += part.bytes;
+        n -= part.bytes;
     }
+}
+
+void mc_shm_skip(mc_io_t *io, size_t n)
+{
+    io->done += n;
+    while (n > 0)
+        n -= next_part(io, n).bytes;
 }
 
 void mc_shm_take(mc_io_t *io, const char *data, size_t n)
@@ -114,15 +129,16 @@ static char *place_in(mc_shm_piece_t *piece, const void *other)
     return mc_shm_stalls(at, other) || mc_shm_stalls(other, at) ? at + MC_SHM_ASIDE : at;
 }
 
-/* This rank's side of the next read: at most `most` bytes. */
-static pieces_t own_pieces(mc_io_t *io, size_t most)
+static cursor_t own_spans(const mc_io_t *io)
 {
-    cursor_t c = {io->message.span, io->message.n_spans, io->at};
-    const pieces_t own = cut(&c, most);
-    io->message.span = c.span;
-    io->message.n_spans = c.n;
-    io->at = c.at;
-    return own;
+    return (cursor_t){io->message.span, io->message.n_spans, io->at};
+}
+
+static void move_own_spans(mc_io_t *io, const cursor_t *c)
+{
+    io->message.span = c->span;
+    io->message.n_spans = c->n;
+    io->at = c->at;
 }
 
 /* Where a copy to the spans would stall, the piece is copied there, which does not. */
@@ -135,7 +151,7 @@ static void spread(const pieces_t *own, const char *data)
 ssize_t mc_shm_read(pid_t pid, mc_io_t *io, size_t most, mc_shm_piece_t *piece)
 {
     mc_span_t list[MOST_SPANS];
-    cursor_t there;
+    cursor_t there, here = own_spans(io);
     errno = peer_spans(pid, io, list, &there);
     if (errno)
         return -1;
@@ -147,7 +163,7 @@ ssize_t mc_shm_read(pid_t pid, mc_io_t *io, size_t most, mc_shm_piece_t *piece)
         cut(&ahead, by_piece && most > MC_SHM_PIECE_BYTES ? MC_SHM_PIECE_BYTES : most).bytes;
     char *const data = by_piece ? place_in(piece, from) : NULL;
     const pieces_t own =
-        takes ? (pieces_t){.v = {{data, bytes}}, .n = 1, .bytes = bytes} : own_pieces(io, bytes);
+        takes ? (pieces_t){.v = {{data, bytes}}, .n = 1, .bytes = bytes} : cut(&here, bytes);
     const pieces_t peers = cut(&there, own.bytes);
     const struct iovec whole = {data, own.bytes};
     const ssize_t got =
@@ -156,6 +172,7 @@ ssize_t mc_shm_read(pid_t pid, mc_io_t *io, size_t most, mc_shm_piece_t *piece)
     if (errno)
         return -1;
     move_peer_spans(io, list, &there);
+    move_own_spans(io, &here);
     if (takes)
         io->consumer.take(io->consumer.context, io, data, own.bytes);
     else if (by_piece)

@@ -17,7 +17,7 @@ typedef struct {
 } mc_shm_piece_t;
 
 /* Reads the next bytes offered to `io`, at most `most`: to its spans, or through `piece` to its
- * consumer. Returns how many, or -1 with errno set. */
+ * consumer. Returns how many, or -1 with errno set, and `io` as it was. */
 ssize_t mc_shm_read(pid_t pid, mc_io_t *io, size_t most, mc_shm_piece_t *piece);
 /* Writes n bytes to `to` in the peer's memory. Returns whether it could. */
 bool mc_shm_write(pid_t pid, uint64_t to, const void *from, size_t n, mc_shm_piece_t *piece);
@@ -25,6 +25,8 @@ bool mc_shm_write(pid_t pid, uint64_t to, const void *from, size_t n, mc_shm_pie
 /* Copies the next n bytes of the message's spans; `out`: from `data` to the spans, else from the
  * spans to `data`. */
 void mc_shm_move(mc_io_t *io, char *data, size_t n, bool out);
+/* Passes over the next n bytes of a send. */
+void mc_shm_skip(mc_io_t *io, size_t n);
 /* Passes the next n bytes of a receive from `data` to its spans or its consumer. */
 void mc_shm_take(mc_io_t *io, const char *data, size_t n);
 
