@@ -6,12 +6,19 @@ if(NOT MESHCOLL_SANITIZE MATCHES "^(|address,undefined|thread)$")
             "expected nothing, address,undefined or thread")
 endif()
 
+# A compiler newer than those of CI warns of what nobody has seen, which ends no build.
+set(werror ${MESHCOLL_WERROR})
+if((CMAKE_C_COMPILER_ID STREQUAL "GNU" AND CMAKE_C_COMPILER_VERSION VERSION_GREATER_EQUAL 14) OR
+   (CMAKE_C_COMPILER_ID STREQUAL "Clang" AND CMAKE_C_COMPILER_VERSION VERSION_GREATER_EQUAL 19))
+    set(werror OFF)
+endif()
+
 function(meshcoll_compile_options target)
     target_compile_options(${target} PRIVATE
         -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wold-style-definition
         -Wpointer-arith -Wvla -Wwrite-strings -Wundef -Wimplicit-fallthrough
         -Wformat=2 -Wno-format-nonliteral -Werror=implicit-function-declaration
-        $<$<BOOL:${MESHCOLL_WERROR}>:-Werror>)
+        $<$<BOOL:${werror}>:-Werror>)
     # Empty, so that a file which says "#define _GNU_SOURCE" itself is no redefinition.
     target_compile_definitions(${target} PRIVATE _GNU_SOURCE=)
 endfunction()

@@ -3,10 +3,10 @@
 #   scripts/test.sh          the checks of the sources, the preset "test" and its tests: 10 minutes on 2 cores,
 #                            once the packages are there
 #   scripts/test.sh --all    also the long forms of these tests (MESHCOLL_TESTS=all), what README
-#                            tells four users (tests/install/users.sh), a build without MPI with
-#                            the tests that this concerns, unit and smoke tests under the address and
-#                            undefined-behaviour sanitizers together, the threaded tests under the thread sanitizer,
-#                            and the fuzz targets for FUZZ_SECONDS each (30): 35 minutes
+#                            tells four users (tests/install/users.sh), CMake's other build types without tests,
+#                            a build without MPI with the tests that this concerns, unit and smoke tests under the
+#                            address and undefined-behaviour sanitizers together, the threaded tests under the thread
+#                            sanitizer, and the fuzz targets for FUZZ_SECONDS each (30): 35 minutes
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -57,6 +57,12 @@ build() { # build <preset>
         cuda=(-DMESHCOLL_CUDA=ON) # every kernel, GPU or not
     fi
     quietly cmake --preset "$1" "${cuda[@]}" && quietly cmake --build --preset "$1" --parallel "$jobs"
+}
+
+# build_type <preset> <type>: libraries and programs alone, without a warning
+build_type() {
+    quietly cmake --preset "$1" -B "build/types/$2" -DCMAKE_BUILD_TYPE="$2" -DMESHCOLL_WERROR=ON -DMESHCOLL_BUILD_TESTS=OFF \
+        -DMESHCOLL_BUILD_EXAMPLES=OFF && quietly cmake --build "build/types/$2" --parallel "$jobs"
 }
 
 # tests <preset>: builds, runs the preset's tests, adds their counts to ours
@@ -149,6 +155,11 @@ tests test
 if [ -n "$all" ]; then
     say "four users, from a clean clone to the first result"
     check users tests/install/users.sh
+    say "other presets and build types"
+    check debug build_type debug Debug
+    for type in RelWithDebInfo MinSizeRel; do
+        check "$type" build_type release "$type"
+    done
     tests nompi
     tests asan
     tests tsan

@@ -12,7 +12,7 @@ done
 build=build/tsan-device
 cmake -S . -B $build -DCMAKE_C_COMPILER=clang -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG="-O1 -g" \
     -DMESHCOLL_SANITIZE=thread -DMESHCOLL_MPI=OFF -DMESHCOLL_CUDA=OFF -DMESHCOLL_BUILD_BENCH=OFF \
-    -DMESHCOLL_BUILD_TOOLS=OFF -DMESHCOLL_BUILD_EXAMPLES=OFF -DMESHCOLL_WERROR=OFF >/dev/null
+    -DMESHCOLL_BUILD_TOOLS=OFF -DMESHCOLL_BUILD_EXAMPLES=OFF >/dev/null
 cmake --build $build --target device_walk --parallel "${JOBS:-2}" >$build/log 2>&1 || {
     cat $build/log
     exit 1

@@ -24,7 +24,8 @@ cd "$work/meshcoll"
 install() { # once: the seconds count for each user of the library
     [ -z "${built:-}" ] || return 0
     local begin=$SECONDS
-    clean cmake --preset release >"$work/log" 2>&1 && clean cmake --build --preset release >>"$work/log" 2>&1 &&
+    # a compiler that warns of what ours does not ends no build
+    clean env CFLAGS=-Wsign-conversion cmake --preset release >"$work/log" 2>&1 && clean cmake --build --preset release >>"$work/log" 2>&1 &&
         clean cmake --install build/release --prefix "$work/prefix" >>"$work/log" 2>&1 || {
         tail -n 40 "$work/log"
         echo "the build of README failed"

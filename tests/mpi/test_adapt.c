@@ -447,7 +447,7 @@ static void run_own(meshcoll_t *mesh)
 static void run_own_ahead(meshcoll_t *mesh)
 {
     enum { LENGTH = 16, TESTS = 20000 };
-    int32_t go = 0, vector[LENGTH];
+    int32_t go = 0, vector[LENGTH] = {0};
     meshcoll_request_t *request;
     check(meshcoll_bcast_init(mesh, vector, vector, LENGTH, MESHCOLL_INT32, 0, &request) ==
               MESHCOLL_OK,

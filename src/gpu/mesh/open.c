@@ -241,7 +241,7 @@ static bool find_shared(const mc_gpu_meeting_t *m, int32_t *a, int32_t *b)
  * two processes do not run at once there, and wait for each other. */
 static int choose_executor(const mc_gpu_meeting_t *m, bool *streams)
 {
-    int32_t a, b;
+    int32_t a = 0, b = 0;
     bool asks_stream = false, asks_kernel = false;
     for (int32_t r = 0; r < m->mesh->mesh.size; r++) {
         asks_stream = asks_stream || mc_gpu_note(m, r)->executor == MC_GPU_STREAM;

@@ -114,7 +114,7 @@ static void print_subnet(const struct ifaddrs *a, char subnet[SUBNET])
     *subnet = '\0';
     if (bits + 1 < (net.family == 6 ? 128 : 32) &&
         inet_ntop(net.family == 6 ? AF_INET6 : AF_INET, net.at, printed, sizeof printed))
-        snprintf(subnet, SUBNET, " %s/%d", printed, bits);
+        snprintf(subnet, SUBNET, " %s/%d", printed, (uint8_t)bits); /* at most 128 */
 }
 
 void mc_network_subnets(const char *device, mc_text_t *text)
