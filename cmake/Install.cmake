@@ -35,8 +35,11 @@ install(FILES docs/completion/meshcoll.bash RENAME meshcoll
 install(FILES docs/completion/_meshcoll DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
 
 # Pages that headers and errors name, and the programs that show how it is called.
-install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}
-    FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN lab-notes EXCLUDE PATTERN man EXCLUDE PATTERN completion EXCLUDE)
+set(pages ${PROJECT_BINARY_DIR}/pages)
+file(RELATIVE_PATH headers ${CMAKE_INSTALL_FULL_DOCDIR} ${CMAKE_INSTALL_FULL_INCLUDEDIR})
+install(CODE "set(source [[${PROJECT_SOURCE_DIR}]])\nset(pages [[${pages}]])\nset(headers [[${headers}]])
+set(with_mpi [[${MESHCOLL_HAVE_MPI}]])\ninclude([[${PROJECT_SOURCE_DIR}/cmake/Pages.cmake]])")
+install(DIRECTORY ${pages}/ DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DOCDIR} PATTERN __pycache__ EXCLUDE)
 
 install(EXPORT meshcollTargets NAMESPACE meshcoll:: DESTINATION ${package_dir})

@@ -67,6 +67,21 @@ else
     echo "mpi: not built"
 fi
 
+# Pages: their links lead to what is installed, and the license is there.
+docs=$(find "$work/prefix" -path '*/doc/meshcoll')
+for file in README.md LICENSE docs/calling.md docs/pictures/race.svg examples/four.graph; do
+    [ -s "$docs/$file" ] || { echo "the pages are incomplete: $docs/$file was not installed"; exit 1; }
+done
+python3 - "$docs" <<'PYTHON'
+import pathlib, re, sys
+pages = sorted(pathlib.Path(sys.argv[1]).rglob("*.md"))
+links = [(page, link) for page in pages for link in re.findall(r"\]\(([^)#\s]+)", page.read_text(encoding="utf-8"))]
+dead = [f"{page}: {link}" for page, link in links if not re.match(r"\w+:", link) and not (page.parent / link).exists()]
+if dead or len(links) < 200:
+    sys.exit("\n".join(["dead links in installed pages:", *dead, f"{len(links)} links"]))
+print(f"pages: {len(links)} links, ok")
+PYTHON
+
 # The public API, and nothing else but two functions that stand in for UCX's (src/transport/sockets.c)
 stand_in='^ucs_socket_(accept|create)$'
 for lib in $(find "$work/prefix" -name 'libmeshcoll.so' -o -name 'libmeshcoll-mpi.so'); do
