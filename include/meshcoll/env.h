@@ -13,9 +13,11 @@ extern "C" {
 /**
  * Creates a mesh of all processes of a job. Rank and number of ranks are those of the innermost
  * launcher: RANK and WORLD_SIZE (torchrun, `meshcoll run`), OMPI_COMM_WORLD_RANK and _SIZE (Open
- * MPI), PMI_RANK and PMI_SIZE, or in a step of srun SLURM_PROCID and SLURM_NTASKS; without any the
- * mesh has one rank. One of two variables without the other is an error. So are launchers that
- * disagree, unless MESHCOLL_LAUNCHER names one: torchrun, openmpi, pmi or slurm.
+ * MPI), PMI_RANK and PMI_SIZE, in a step of srun SLURM_PROCID and SLURM_NTASKS, or those of Horovod,
+ * MVAPICH2, jsrun and Flux; without any the mesh has one rank. One of two variables without the
+ * other is an error, and so is a rank of which no number of ranks is known (PMIX_RANK, PMI_ID,
+ * PALS_RANKID, ALPS_APP_PE). So are launchers that disagree, unless MESHCOLL_LAUNCHER names one:
+ * torchrun, horovod, openmpi, mvapich, jsrun, flux, pmi or slurm.
  * The ranks meet over TCP at MESHCOLL_MASTER_ADDR and MESHCOLL_MASTER_PORT, else at MASTER_ADDR and
  * a port derived from MASTER_PORT (or of the range MESHCOLL_PORTS), and prove that they know
  * MESHCOLL_SECRET or the content of MESHCOLL_SECRET_FILE, if set. docs/launch.md describes the variables,

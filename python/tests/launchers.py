@@ -11,7 +11,8 @@ import sys
 import jobs
 
 RANKS, LIMIT = 4, 120
-TAKEN = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_", "OMPI_", "PMI", "MPI_", "SLURM_", "TORCHELASTIC_")
+TAKEN = ("RANK", "PALS_", "MV2_", "JSM_", "FLUX_", "HOROVOD_", "ALPS_", "I_MPI_", "MPIRUN_", "WORLD_SIZE",
+         "LOCAL_RANK", "MASTER_", "OMPI_", "PMI", "MPI_", "SLURM_", "TORCHELASTIC_")
 
 OPEN_MPI = {"OMPI_COMM_WORLD_RANK": "3", "OMPI_COMM_WORLD_SIZE": "8", "OMPI_COMM_WORLD_LOCAL_RANK": "1",
             "OMPI_COMM_WORLD_LOCAL_SIZE": "8", "PMIX_NAMESPACE": "1234"}
@@ -69,13 +70,10 @@ def mpirun():
 
 
 def mpich():
-    """Without Slurm it tells neither an address nor a job's id."""
     start = shutil.which("mpiexec.hydra")
     if not start:
         return "mpiexec.hydra is not installed (Debian: mpich); its variables are played"
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    run([([start, "-n", str(RANKS)] + JOB, {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)})], RANKS)
+    run([([start, "-n", str(RANKS)] + JOB, {})], RANKS)
 
 
 def slurm():
@@ -131,6 +129,37 @@ def ranks_and_addresses():
         expect({**SLURM, "SLURM_STEP_NODELIST": text}, {"RANK": "5", "LOCAL_RANK": "1", "MASTER_ADDR": first})
 
 
+def other_launchers():
+    one_host = [("HOROVOD_RANK", "HOROVOD_SIZE", "HOROVOD_LOCAL_SIZE", "8", "HOROVOD_GLOO_RENDEZVOUS_PORT"),
+                ("MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_SIZE", "8", "MPIRUN_ID"),
+                ("JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_LOCAL_SIZE", "8", "PMIX_NAMESPACE"),
+                ("FLUX_TASK_RANK", "FLUX_JOB_SIZE", "FLUX_JOB_NNODES", "1", "FLUX_JOB_ID"),
+                ("PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS", "8", "I_MPI_HYDRA_UUID")]
+    for rank, size, here, whole, job in one_host:
+        played = {rank: "3", size: "8", here: whole, job: "77", "PMIX_RANK": "3"}
+        expect(played, {"RANK": "3", "WORLD_SIZE": "8", "MASTER_ADDR": "127.0.0.1"})
+        refused({**played, job: ""}, "set MASTER_PORT")
+        refused({**played, here: "2"}, "set MASTER_ADDR")
+        expect({**played, here: "2", "SLURM_JOB_NODELIST": "n[1-4]"}, {"MASTER_ADDR": "n1"})
+    one, other = socket.socketpair()
+    with one, other:
+        expect({"PMI_RANK": "1", "PMI_SIZE": "8", "MPI_LOCALNRANKS": "8", "PMI_FD": str(one.fileno())},
+               {"MASTER_ADDR": "127.0.0.1"})
+    expect({**SLURM, "SLURM_STEP_NUM_NODES": "1"}, {"MASTER_ADDR": "127.0.0.1"})
+    expect({**SLURM, "SLURM_PROCID": "0", "SLURM_NODEID": "0"}, {"MASTER_ADDR": "n01-ib"})
+    refused({**SLURM, "SLURM_PROCID": "0", "SLURM_NODEID": "2", "SLURMD_NODENAME": "n03-ib"},
+            "set MASTER_ADDR to its name, n03-ib")
+    for name in ("PMIX_RANK", "PMI_ID", "PALS_RANKID", "ALPS_APP_PE"):
+        refused({name: "0"}, f"{name} is 0, so this is one of several processes, but no variable says of how many")
+        refused({**SLURM, "SLURM_PROCID": "0", "SLURM_NTASKS": "1", name: "1"}, f"unset {name}")
+        expect({**SLURM, "SLURM_PROCID": "3", name: "3"}, {"RANK": "3", "WORLD_SIZE": "8"})
+        assert expect({**MASTER, "RANK": "5", "WORLD_SIZE": "8", "LOCAL_RANK": "1", name: "1"}, {}) == {}
+    for address in ("10.0.0.1:29500", "tcp://there", "there:29500", "[fd00::1]:1", "the re"):
+        refused({**SLURM, **MASTER, "MASTER_ADDR": address}, f"got '{address}'")
+    for address in ("10.0.0.1", "there.local", "fd00::1", "[fd00::1]", "fe80::1%eth0"):
+        expect({**SLURM, **MASTER, "MASTER_ADDR": address}, {"MASTER_ADDR": address})
+
+
 def ports():
     own = expect(SLURM, {})["MASTER_PORT"]
     assert 20000 <= int(own) < 28000, own
@@ -153,11 +182,12 @@ def refusals():
     refused({**SLURM, "SLURM_NTASKS": ""}, "SLURM_PROCID is set, but SLURM_NTASKS is not")
     refused({**OPEN_MPI, "RANK": "0", "WORLD_SIZE": "1"}, "rank 0 of 1 by RANK and WORLD_SIZE, rank 3 of 8 by OMPI_")
     refused({**OPEN_MPI, "RANK": "0", "WORLD_SIZE": "16"}, "set MESHCOLL_LAUNCHER=torchrun or openmpi")
-    refused({**OPEN_MPI, "MESHCOLL_LAUNCHER": "srun"}, "expected torchrun, openmpi, pmi or slurm")
+    refused({**OPEN_MPI, "MESHCOLL_LAUNCHER": "srun"}, "expected torchrun, horovod, openmpi")
 
 
 TESTS = {
-    "launchers: ranks and addresses": ranks_and_addresses, "launchers: ports": ports, "launchers: refusals": refusals,
+    "launchers: ranks and addresses": ranks_and_addresses, "launchers: others": other_launchers,
+    "launchers: ports": ports, "launchers: refusals": refusals,
     "launchers: torchrun": torchrun, "launchers: mpirun": mpirun, "launchers: mpiexec of MPICH": mpich,
     "launchers: Slurm's variables": slurm, "launchers: PMI's variables": pmi, "launchers: none": no_launcher,
 }

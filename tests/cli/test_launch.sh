@@ -8,7 +8,7 @@ if [ ! -x "$examples/allreduce" ]; then
     echo "skipped: the examples are not built"
     exit 77
 fi
-for variable in $(env | sed -nE 's/^((MESHCOLL|OMPI|PMIX?|SLURM|TORCHELASTIC)_[A-Z_]*|(LOCAL_)?RANK|WORLD_SIZE|MASTER_ADDR|MASTER_PORT)=.*/\1/p'); do
+for variable in $(env | sed -nE 's/^((MESHCOLL|OMPI|PMIX?|PALS|ALPS|MV2|JSM|FLUX|HOROVOD|SLURM|TORCHELASTIC)_[A-Z_]*|(LOCAL_)?RANK|WORLD_SIZE|MASTER_ADDR|MASTER_PORT)=.*/\1/p'); do
     case $variable in MESHCOLL_BUILD_DIR) ;; *) unset "$variable" ;; esac
 done
 export MESHCOLL_TUNE_FILE=$scratch/none.json MASTER_ADDR=127.0.0.1 MESHCOLL_BOOTSTRAP_TIMEOUT=20
@@ -76,6 +76,29 @@ done
 for r in 0 1 2 3; do ends $r 0; done
 grep -q "4 ranks as \(gpu\|rank\)=4" "$scratch/0.out" || fail "rank 0 printed: $(cat "$scratch/0.out")"
 MASTER_PORT=$((MASTER_PORT + 1))
+
+# Of MPICH's mpiexec on one host, which has no name for its job; and of a node whose name only Slurm knows.
+if command -v mpiexec.hydra >/dev/null; then
+    env "${none[@]}" timeout 60 mpiexec.hydra -n 4 "$examples/allreduce" >"$scratch/out" 2>&1 || fail "mpiexec.hydra: $(cat "$scratch/out")"
+    grep -q "4 ranks as" "$scratch/out" || fail "mpiexec.hydra: $(cat "$scratch/out")"
+fi
+for r in 0 1 2 3; do
+    rank $r "${none[@]}" SLURM_PROCID=$r SLURM_NTASKS=4 SLURM_STEP_NODELIST=a.invalid,b.invalid SLURM_JOB_ID=$$ \
+        SLURM_STEP_ID=1 SLURM_STEP_NUM_NODES=2 "$examples/allreduce"
+done
+for r in 0 1 2 3; do ends $r 0; done
+
+# Half of what a launcher tells, and an address with a port, are errors at once; meshcoll run goes by neither.
+for variable in PMIX_RANK PMI_ID PALS_RANKID ALPS_APP_PE; do
+    rank 0 "${none[@]}" $variable=0 "$examples/allreduce"
+    ends 0 1 "$variable is 0, so this is one of several processes, but no variable says of how many"
+done
+for address in 127.0.0.1:29500 tcp://127.0.0.1 localhost:29500; do
+    rank 1 MASTER_ADDR=$address "$examples/allreduce"
+    ends 1 1 "MASTER_ADDR is a name or an address, without a scheme and a port, which MASTER_PORT tells; got '$address'"
+done
+PMIX_RANK=3 FLUX_TASK_RANK=3 FLUX_JOB_SIZE=9 ranks 2 0 "$examples/allreduce"
+has "2 ranks as"
 
 # Launchers that disagree, as an operator's variables and mpirun do, are an error of every rank, never four jobs of one.
 for r in 0 1 2 3; do

@@ -1,10 +1,12 @@
-/* The bootstrap: what the environment tells, ranks that are processes and gather, and ranks that end. */
+/* The bootstrap: ranks that are processes and gather, and ranks that end. */
 #include "job/bootstrap/bootstrap.h"
+#include "job/bootstrap/seek.h"
 #include "job/bootstrap/tree.h"
 
 #include <criterion/criterion.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <netdb.h>
 #include <openssl/evp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,313 +15,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-/* The environment ------------------------------------------------------------------------------ */
-
-static void set_all(const char *const *pairs)
-{
-    static const char *const all[] = {"MESHCOLL_LAUNCHER",
-                                      "LOCAL_RANK",
-                                      "RANK",
-                                      "WORLD_SIZE",
-                                      "MASTER_ADDR",
-                                      "MASTER_PORT",
-                                      "MESHCOLL_MASTER_ADDR",
-                                      "MESHCOLL_MASTER_PORT",
-                                      "OMPI_COMM_WORLD_RANK",
-                                      "OMPI_COMM_WORLD_SIZE",
-                                      "OMPI_COMM_WORLD_LOCAL_SIZE",
-                                      "PMIX_NAMESPACE",
-                                      "PMI_RANK",
-                                      "PMI_SIZE",
-                                      "PMI_JOBID",
-                                      "SLURM_PROCID",
-                                      "SLURM_NTASKS",
-                                      "SLURM_STEP_NODELIST",
-                                      "SLURM_JOB_NODELIST",
-                                      "SLURM_JOB_ID",
-                                      "SLURM_STEP_ID",
-                                      "TORCHELASTIC_RUN_ID",
-                                      "TORCHELASTIC_RESTART_COUNT",
-                                      "MESHCOLL_PORTS",
-                                      "MESHCOLL_SECRET",
-                                      "MESHCOLL_SECRET_FILE",
-                                      "MESHCOLL_BOOTSTRAP_TIMEOUT"};
-    for (size_t i = 0; i < MC_COUNT(all); i++)
-        unsetenv(all[i]);
-    for (; *pairs; pairs += 2)
-        setenv(pairs[0], pairs[1], 1);
-}
-#define SET(...) set_all((const char *const[]){__VA_ARGS__, NULL})
-
-static mc_environment_t job;
-
-static void expect_job(int rank, int size, const char *host, int port, int n_ports)
-{
-    cr_assert_eq(mc_environment_read(&job), MESHCOLL_OK, "%s", meshcoll_last_error());
-    cr_expect_eq(job.self.rank, rank);
-    cr_expect_eq(job.self.size, size);
-    cr_expect_str_eq(job.host, host);
-    if (port)
-        cr_expect_eq(job.port, port, "%d", job.port);
-    cr_expect_eq(job.n_ports, n_ports);
-}
-
-static void expect_refused(const char *says)
-{
-    cr_expect_eq(mc_environment_read(&job), MESHCOLL_ERR_INVALID_ARG);
-    cr_expect(strstr(meshcoll_last_error(), says), "%s", meshcoll_last_error());
-}
-
-Test(job, without_a_launcher_is_of_one_rank)
-{
-    SET(NULL);
-    cr_assert_eq(mc_environment_read(&job), MESHCOLL_OK);
-    cr_expect(job.self.rank == 0 && job.self.size == 1);
-    SET("RANK", "", "WORLD_SIZE", "", "OMPI_COMM_WORLD_RANK", "");
-    cr_assert_eq(mc_environment_read(&job), MESHCOLL_OK,
-                 "an empty variable is one that is not set");
-    /* a batch script, and the shell of salloc, have their allocation's variables */
-    static const char *const no_steps[] = {"", "4294967290", "4294967291"};
-    for (size_t i = 0; i < MC_COUNT(no_steps); i++) {
-        SET("SLURM_PROCID", "0", "SLURM_NTASKS", "8", "SLURM_JOB_ID", "12", "SLURM_STEP_ID",
-            no_steps[i], "SLURM_JOB_NODELIST", "a");
-        cr_assert_eq(mc_environment_read(&job), MESHCOLL_OK);
-        cr_expect_eq(job.self.size, 1, "step '%s': %d", no_steps[i], (int)job.self.size);
-    }
-}
-
-#define AT "MASTER_ADDR", "a", "MASTER_PORT", "1"
-
-Test(job, half_a_pair_is_refused)
-{
-    SET("RANK", "0", AT);
-    expect_refused("RANK is set, but WORLD_SIZE is not");
-    SET("WORLD_SIZE", "2", AT);
-    expect_refused("WORLD_SIZE is set, but RANK is not");
-    SET("WORLD_SIZE", "2", "RANK", "", AT);
-    expect_refused("WORLD_SIZE is set, but RANK is not");
-    SET("OMPI_COMM_WORLD_RANK", "1", "RANK", "1", "WORLD_SIZE", "2", AT);
-    expect_refused("OMPI_COMM_WORLD_RANK is set, but OMPI_COMM_WORLD_SIZE is not");
-    SET("SLURM_PROCID", "1", "SLURM_STEP_ID", "0", AT);
-    expect_refused("SLURM_PROCID is set, but SLURM_NTASKS is not");
-}
-
-Test(job, launchers_that_disagree_are_refused)
-{
-    SET("RANK", "0", "WORLD_SIZE", "1", "OMPI_COMM_WORLD_RANK", "2", "OMPI_COMM_WORLD_SIZE", "4");
-    expect_refused("rank 0 of 1 by RANK and WORLD_SIZE, rank 2 of 4 by OMPI_COMM_WORLD_RANK");
-    setenv("MESHCOLL_LAUNCHER", "torchrun", 1);
-    cr_expect(mc_environment_read(&job) == MESHCOLL_OK && job.self.size == 1);
-    SET("RANK", "0", "WORLD_SIZE", "1", "OMPI_COMM_WORLD_RANK", "2", "OMPI_COMM_WORLD_SIZE", "4",
-        "MESHCOLL_LAUNCHER", "openmpi", AT);
-    expect_job(2, 4, "a", 1001, MC_ENVIRONMENT_PORTS);
-    /* the pods of an operator, and mpirun in one of them */
-    SET("RANK", "0", "WORLD_SIZE", "8", "OMPI_COMM_WORLD_RANK", "2", "OMPI_COMM_WORLD_SIZE", "4",
-        AT);
-    expect_refused("set MESHCOLL_LAUNCHER=torchrun or openmpi");
-    SET("PMI_RANK", "0", "PMI_SIZE", "1", "SLURM_PROCID", "1", "SLURM_NTASKS", "2", "SLURM_STEP_ID",
-        "0");
-    expect_refused("two launchers disagree");
-    SET("MESHCOLL_LAUNCHER", "srun", AT);
-    expect_refused("MESHCOLL_LAUNCHER is torchrun, openmpi, pmi or slurm; got 'srun'");
-    SET("MESHCOLL_LAUNCHER", "slurm", "RANK", "0", "WORLD_SIZE", "1");
-    expect_refused("SLURM_PROCID and SLURM_NTASKS of a step are not set");
-}
-
-/* srun starts the agents of torchrun and the daemons of mpirun; a launcher of one process anything. */
-Test(job, launchers_may_start_each_other)
-{
-    SET("RANK", "9", "WORLD_SIZE", "16", "LOCAL_RANK", "1", "SLURM_PROCID", "1", "SLURM_NTASKS",
-        "2", "SLURM_STEP_ID", "0", AT);
-    expect_job(9, 16, "a", 1001, MC_ENVIRONMENT_PORTS);
-    SET("OMPI_COMM_WORLD_RANK", "9", "OMPI_COMM_WORLD_SIZE", "16", "SLURM_PROCID", "1",
-        "SLURM_NTASKS", "2", "SLURM_STEP_ID", "0", AT);
-    expect_job(9, 16, "a", 1001, MC_ENVIRONMENT_PORTS);
-    SET("RANK", "1", "WORLD_SIZE", "2", "OMPI_COMM_WORLD_RANK", "0", "OMPI_COMM_WORLD_SIZE", "1",
-        AT);
-    expect_job(1, 2, "a", 1001, MC_ENVIRONMENT_PORTS);
-    SET("PMI_RANK", "1", "PMI_SIZE", "2", "SLURM_PROCID", "1", "SLURM_NTASKS", "2", "SLURM_STEP_ID",
-        "0", AT);
-    expect_job(1, 2, "a", 1001, MC_ENVIRONMENT_PORTS);
-}
-
-Test(job, is_found_by_each_launcher)
-{
-    SET("RANK", "3", "WORLD_SIZE", "8", "MASTER_ADDR", "node1", "MASTER_PORT", "29500");
-    expect_job(3, 8, "node1", 30500, MC_ENVIRONMENT_PORTS);
-    cr_expect_eq(job.timeout, 600);
-    SET("RANK", "3", "WORLD_SIZE", "8", "MASTER_ADDR", "node1", "MASTER_PORT", "65000");
-    expect_job(3, 8, "node1", 64000, MC_ENVIRONMENT_PORTS);
-    SET("RANK", "0", "WORLD_SIZE", "8", "MASTER_ADDR", "node1", "MASTER_PORT", "29500",
-        "MESHCOLL_MASTER_PORT", "7000", "MESHCOLL_MASTER_ADDR", "10.0.0.1",
-        "MESHCOLL_BOOTSTRAP_TIMEOUT", "30");
-    expect_job(0, 8, "10.0.0.1", 7000, 1);
-    cr_expect_eq(job.timeout, 30);
-    SET("OMPI_COMM_WORLD_RANK", "1", "OMPI_COMM_WORLD_SIZE", "4", "OMPI_COMM_WORLD_LOCAL_SIZE", "4",
-        "PMIX_NAMESPACE", "77", "SLURM_PROCID", "0", "SLURM_NTASKS", "1");
-    expect_job(1, 4, "127.0.0.1", 0, MC_ENVIRONMENT_PORTS);
-    cr_expect(job.port >= 20000 && job.port < 28000);
-    SET("PMI_RANK", "1", "PMI_SIZE", "4", "MASTER_ADDR", "a", "MASTER_PORT", "100");
-    expect_job(1, 4, "a", 1100, MC_ENVIRONMENT_PORTS);
-    SET("SLURM_PROCID", "2", "SLURM_NTASKS", "3", "SLURM_STEP_NODELIST", "gpu[07-09],x",
-        "SLURM_JOB_ID", "12", "SLURM_STEP_ID", "0");
-    expect_job(2, 3, "gpu07", 0, MC_ENVIRONMENT_PORTS);
-}
-
-Test(job, addresses_are_told_from_names)
-{
-    static const struct {
-        const char *host;
-        bool is_address;
-    } hosts[] = {{"10.0.0.1", true},        {"fd00::1", true}, {"fe80::1%eth0", true},
-                 {"[fd00::1]", true},       {"node1", false},  {"node1:29500", false},
-                 {"10.0.0.1:29500", false}, {"fd00", false},   {"a%b", false}};
-    for (size_t i = 0; i < MC_COUNT(hosts); i++) {
-        SET("RANK", "0", "WORLD_SIZE", "2", "MASTER_ADDR", hosts[i].host, "MASTER_PORT", "29500");
-        cr_assert_eq(mc_environment_read(&job), MESHCOLL_OK, "%s", meshcoll_last_error());
-        cr_expect_eq(job.is_address, hosts[i].is_address, "%s", hosts[i].host);
-    }
-}
-
-Test(job, ports_may_be_pinned)
-{
-    SET("RANK", "3", "WORLD_SIZE", "8", "MASTER_ADDR", "a", "MASTER_PORT", "29500",
-        "MESHCOLL_PORTS", "40000-40199");
-    expect_job(3, 8, "a", 40000, MC_ENVIRONMENT_PORTS);
-    setenv("MESHCOLL_MASTER_PORT", "7000", 1);
-    expect_job(3, 8, "a", 7000, 1);
-    static const char *const wrong[] = {"40000", "40000-",      "40000-40014",
-                                        "0-100", "65530-65600", "40199-40000",
-                                        "a-b",   "-1-40000",    "40000-40199 "};
-    for (size_t i = 0; i < MC_COUNT(wrong); i++) {
-        setenv("MESHCOLL_PORTS", wrong[i], 1);
-        expect_refused("MESHCOLL_PORTS is a range of at least 16 ports");
-        cr_expect(strstr(meshcoll_last_error(), wrong[i]));
-    }
-}
-
-Test(job, identities_differ)
-{
-    unsigned char first[MC_DIGEST];
-    SET("RANK", "3", "WORLD_SIZE", "8", "MASTER_ADDR", "a", "MASTER_PORT", "1");
-    expect_job(3, 8, "a", 1001, MC_ENVIRONMENT_PORTS);
-    memcpy(first, job.self.job, sizeof first);
-    setenv("RANK", "4", 1);
-    expect_job(4, 8, "a", 1001, MC_ENVIRONMENT_PORTS);
-    cr_expect_arr_eq(job.self.job, first, sizeof first, "ranks are of one job");
-    setenv("TORCHELASTIC_RESTART_COUNT", "1", 1);
-    expect_job(4, 8, "a", 1001, MC_ENVIRONMENT_PORTS);
-    cr_expect_arr_eq(job.self.job, first, sizeof first, "each agent counts its own restarts");
-    setenv("TORCHELASTIC_RUN_ID", "other", 1);
-    expect_job(4, 8, "a", 1001, MC_ENVIRONMENT_PORTS);
-    cr_expect_arr_neq(job.self.job, first, sizeof first, "another run is another job");
-    SET("RANK", "3", "WORLD_SIZE", "8", "MASTER_ADDR", "a", "MASTER_PORT", "2");
-    expect_job(3, 8, "a", 1002, MC_ENVIRONMENT_PORTS);
-    cr_expect_arr_neq(job.self.job, first, sizeof first, "another port is another job");
-}
-
-Test(job, refuses_what_is_missing_or_wrong)
-{
-    SET("RANK", "8", "WORLD_SIZE", "8", "MASTER_ADDR", "a", "MASTER_PORT", "1");
-    expect_refused("RANK is a number from 0 to 7; got '8'");
-    SET("RANK", "1x", "WORLD_SIZE", "8", "MASTER_ADDR", "a", "MASTER_PORT", "1");
-    expect_refused("got '1x'");
-    SET("RANK", "1", "WORLD_SIZE", "0", "MASTER_ADDR", "a", "MASTER_PORT", "1");
-    expect_refused("WORLD_SIZE is a number from 1");
-    SET("RANK", "1", "WORLD_SIZE", "8", "MASTER_PORT", "1");
-    expect_refused("set MASTER_ADDR");
-    SET("RANK", "1", "WORLD_SIZE", "8", "MASTER_ADDR", "a");
-    expect_refused("Set MASTER_PORT");
-    SET("RANK", "1", "WORLD_SIZE", "8", "MASTER_ADDR", "a", "MASTER_PORT", "70000");
-    expect_refused("MASTER_PORT is a number");
-    SET("RANK", "1", "WORLD_SIZE", "8", "MASTER_ADDR", "a", "MASTER_PORT", "1",
-        "MESHCOLL_BOOTSTRAP_TIMEOUT", "soon");
-    expect_refused("MESHCOLL_BOOTSTRAP_TIMEOUT is a number");
-    SET("RANK", "1", "WORLD_SIZE", "8", "MASTER_ADDR", "a", "MASTER_PORT", "1", "MESHCOLL_SECRET",
-        "x", "MESHCOLL_SECRET_FILE", "y");
-    expect_refused("both set");
-}
-
-Test(job, reads_a_secret_of_the_users_own)
-{
-    char path[] = "/tmp/meshcoll-secret-XXXXXX";
-    const int fd = mkstemp(path);
-    cr_assert(fd >= 0 && write(fd, "swordfish\n", 10) == 10);
-    SET("RANK", "1", "WORLD_SIZE", "8", "MASTER_ADDR", "a", "MASTER_PORT", "1",
-        "MESHCOLL_SECRET_FILE", path);
-    expect_job(1, 8, "a", 1001, MC_ENVIRONMENT_PORTS);
-    const mc_environment_t from_file = job;
-    SET("RANK", "1", "WORLD_SIZE", "8", "MASTER_ADDR", "a", "MASTER_PORT", "1", "MESHCOLL_SECRET",
-        "swordfish");
-    expect_job(1, 8, "a", 1001, MC_ENVIRONMENT_PORTS);
-    cr_expect(from_file.self.has_secret && job.self.has_secret);
-    cr_expect_arr_eq(from_file.self.key, job.self.key, MC_DIGEST);
-    setenv("MESHCOLL_SECRET", "swordfisc", 1);
-    expect_job(1, 8, "a", 1001, MC_ENVIRONMENT_PORTS);
-    cr_expect_arr_neq(from_file.self.key, job.self.key, MC_DIGEST);
-    unsetenv("MESHCOLL_SECRET");
-    setenv("MESHCOLL_SECRET_FILE", path, 1);
-    cr_assert(ftruncate(fd, 0) == 0 && pwrite(fd, "\n", 1, 0) == 1);
-    expect_refused("is empty");
-    cr_assert_eq(fchmod(fd, 0640), 0);
-    expect_refused("open to others");
-    unlink(path);
-    expect_refused("No such file");
-    setenv("MESHCOLL_SECRET_FILE", "/tmp", 1);
-    expect_refused("not a regular file");
-    close(fd);
-}
-
-Test(job, secrets_have_at_most_4095_bytes)
-{
-    enum { MOST_BYTES = 4095 };
-    char path[] = "/tmp/meshcoll-secret-XXXXXX", secret[MOST_BYTES + 2] = "";
-    const int fd = mkstemp(path);
-    memset(secret, 's', MOST_BYTES + 1);
-    cr_assert(fd >= 0 && write(fd, secret, MOST_BYTES) == MOST_BYTES);
-    SET("RANK", "1", "WORLD_SIZE", "8", AT, "MESHCOLL_SECRET", secret);
-    expect_refused("MESHCOLL_SECRET is longer than 4095 bytes");
-    secret[MOST_BYTES] = '\0';
-    setenv("MESHCOLL_SECRET", secret, 1);
-    expect_job(1, 8, "a", 1001, MC_ENVIRONMENT_PORTS);
-    const mc_environment_t given = job;
-    unsetenv("MESHCOLL_SECRET");
-    setenv("MESHCOLL_SECRET_FILE", path, 1);
-    expect_job(1, 8, "a", 1001, MC_ENVIRONMENT_PORTS);
-    cr_expect_arr_eq(given.self.key, job.self.key, MC_DIGEST);
-    cr_assert_eq(write(fd, "s", 1), 1);
-    expect_refused("longer than 4095 bytes");
-    unlink(path);
-    close(fd);
-}
-
-Test(job, first_host_of_a_list)
-{
-    static const char *const lists[][2] = {{"node1", "node1"},
-                                           {"node1,node2", "node1"},
-                                           {"node[3-7,9]", "node3"},
-                                           {"n[01-04]-ib,other", "n01-ib"},
-                                           {"rack[2,3]node[08-09]", "rack2node08"},
-                                           {"n[5]", "n5"}};
-    char host[MC_ENVIRONMENT_HOST];
-    for (size_t i = 0; i < MC_COUNT(lists); i++) {
-        cr_expect(mc_environment_first_host(lists[i][0], host));
-        cr_expect_str_eq(host, lists[i][1]);
-    }
-    cr_expect(!mc_environment_first_host("", host));
-    cr_expect(!mc_environment_first_host("node[1-", host));
-    cr_expect(!mc_environment_first_host("node[[1]]", host));
-    cr_expect(!mc_environment_first_host("node[]", host));
-    cr_expect(!mc_environment_first_host("node 1", host));
-    cr_expect(!mc_environment_first_host("node1]", host));
-    char list[2 * MC_ENVIRONMENT_HOST] = "";
-    memset(list, 'n', MC_ENVIRONMENT_HOST - 1);
-    cr_expect(mc_environment_first_host(list, host));
-    memset(list, 'n', MC_ENVIRONMENT_HOST);
-    cr_expect(!mc_environment_first_host(list, host), "no name has %d characters",
-              MC_ENVIRONMENT_HOST);
-}
 
 Test(bootstrap, names_missing_ranks)
 {
@@ -345,6 +40,8 @@ typedef struct {
     int again;   /* how often it joins once more */
     int refused; /* libcrypto makes no digests for this rank; 0: for all */
     const char *secret;
+    const char *hosts; /* Slurm's list; NULL: none */
+    const char *at;    /* where rank 0 listens; NULL: everywhere */
 } trial_t;
 
 /* libcrypto makes no digests in this process; HMACs, for which it asks itself how long they are, it does. */
@@ -355,6 +52,21 @@ int EVP_DigestFinal_ex(EVP_MD_CTX *context, unsigned char *digest, unsigned *byt
     int (*next)(EVP_MD_CTX *, unsigned char *, unsigned *) = NULL;
     *(void **)&next = dlsym(RTLD_NEXT, "EVP_DigestFinal_ex");
     return refuses && !bytes ? 0 : next(context, digest, bytes);
+}
+
+/* A resolver that knows *.here and *.gone, where nobody listens, says nothing of *.dead, and does not know *.none. */
+int getaddrinfo(const char *name, const char *service, const struct addrinfo *hints,
+                struct addrinfo **found)
+{
+    int (*next)(const char *, const char *, const struct addrinfo *, struct addrinfo **) = NULL;
+    *(void **)&next = dlsym(RTLD_NEXT, "getaddrinfo");
+    const char *const dot = strrchr(name, '.');
+    if (dot && strcmp(dot, ".none") == 0)
+        return EAI_NONAME;
+    if (dot && strcmp(dot, ".dead") == 0)
+        pause();
+    const bool here = dot && strcmp(dot, ".here") == 0, gone = dot && strcmp(dot, ".gone") == 0;
+    return next(here ? "127.0.0.7" : gone ? "127.0.0.8" : name, service, hints, found);
 }
 
 static int gather(const meshcoll_oob_t *oob, int round)
@@ -391,6 +103,12 @@ static int be_rank(const trial_t *t, int rank, int port)
     mc_environment_t mine = {
         .self = {.rank = rank, .size = t->size}, .host = "127.0.0.1", .n_ports = 1, .timeout = 20};
     mine.port = (uint16_t)port;
+    if (rank == 0 && t->at) {
+        strcpy(mine.host, t->at);
+        mine.only_there = mine.is_address = true;
+    } else if (t->hosts && mc_hosts_get(t->hosts, 0, mine.host)) {
+        mine.hosts = t->hosts;
+    }
     mine.self.has_secret = t->secret[0];
     mine.self.key[0] = (unsigned char)t->secret[0];
     alarm(60);
@@ -463,6 +181,58 @@ Test(bootstrap, fails_where_libcrypto_refuses, .timeout = 120)
     run_ranks(&t, how);
     cr_expect(WIFEXITED(how[0]) && WEXITSTATUS(how[0]) == 2, "%d", how[0]);
     cr_expect(WIFEXITED(how[1]) && WEXITSTATUS(how[1]) == 4, "%d", how[1]);
+}
+
+/* Rank 0 is on any host of a step, and Slurm's names need no resolver on its own host. */
+Test(bootstrap, finds_rank_0_on_a_host_of_the_list, .timeout = 120)
+{
+    static const struct {
+        const char *hosts, *at;
+    } lists[] = {{"a.gone,b.none,c.here,d.gone", "127.0.0.7"},
+                 {"n[01-20].gone,c.here", "127.0.0.7"},
+                 {"a.none,b.none", "127.0.0.1"},
+                 {"a.dead", "127.0.0.1"}};
+    int how[MOST];
+    for (size_t i = 0; i < MC_COUNT(lists); i++) {
+        const trial_t t = {.size = 3,
+                           .rounds = 1,
+                           .ends = -1,
+                           .secret = "x",
+                           .hosts = lists[i].hosts,
+                           .at = lists[i].at};
+        run_ranks(&t, how);
+        for (int r = 0; r < t.size; r++)
+            cr_expect(WIFEXITED(how[r]) && WEXITSTATUS(how[r]) == 0, "%s, rank %d: %d", t.hosts, r,
+                      how[r]);
+    }
+}
+
+Test(bootstrap, asks_slurm_for_addresses)
+{
+    char folder[] = "/tmp/meshcoll-scontrol-XXXXXX", path[64], variable[64];
+    cr_assert(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/scontrol", folder);
+    snprintf(variable, sizeof variable, "%s:/usr/bin:/bin", folder);
+    setenv("PATH", variable, 1);
+    FILE *const script = fopen(path, "we");
+    cr_assert(script);
+    fputs("#!/bin/sh\n[ \"$*\" = \"-o show node a.none,b.none\" ] || exit 1\n"
+          "echo 'NodeName=a.none Arch=x NodeAddr=10.0.0.1 NodeHostName=vm'\n"
+          "echo 'NodeName=b.none NodeAddr=b.none NodeHostName=vm'\n"
+          "echo 'NodeName=b.none NodeAddr=fd00::2'\n",
+          script);
+    fclose(script);
+    cr_assert_eq(chmod(path, 0700), 0);
+    mc_names_t names = {.host = {"a.none", "b.none"}, .n = 2, .of_slurm = true};
+    static const char *const wanted[] = {"10.0.0.1", "b.none", "fd00::2"};
+    mc_slurm_ask(&names);
+    cr_assert_eq(names.n, (int)MC_COUNT(wanted), "%d", names.n);
+    for (int i = 0; i < names.n; i++)
+        cr_expect_str_eq(names.host[i], wanted[i]);
+    unlink(path);
+    mc_slurm_ask(&names);
+    cr_expect_eq(names.n, 0, "without scontrol: %d", names.n);
+    rmdir(folder);
 }
 
 /* 0: signed. */

@@ -16,7 +16,7 @@
 
 /* Seconds for one attempt to connect, where packets are lost without a word, and between questions for addresses;
  * pauses between attempts. */
-enum { ATTEMPT = 3, FIRST_MS = 10, MOST_MS = 500, RESOLVE = 1 };
+enum { ATTEMPT = 3, FIRST_MS = 10, MOST_MS = 500, RESOLVE = 1, RESOLVE_SLURM = 10 };
 
 typedef enum { PAUSED, CONNECTING, SILENT, CHALLENGED, GREETED } stage_t;
 
@@ -39,7 +39,8 @@ typedef struct {
     mc_notice_t notice;
     mc_lookup_t *lookup; /* NULL: none is under way */
     mc_addresses_t addresses;
-    int listener; /* -1: none yet */
+    uint64_t next_host; /* of the environment's list, to be looked up */
+    int listener;       /* -1: none yet */
     attempt_t attempt[MC_ENVIRONMENT_PORTS];
     char why[MC_WIRE_NAME + 160]; /* the last failure that tells something */
     double told_at;               /* when it did */
@@ -216,12 +217,34 @@ static bool is_idle(const search_t *s)
     return true;
 }
 
+/* The first host of a list, where rank 0 mostly is, and those whose turn it is: a long list costs no more at a time. */
+static mc_lookup_t *look_up(search_t *s)
+{
+    const mc_environment_t *const env = s->env;
+    mc_names_t names = {.n = 1, .of_slurm = env->hosts};
+    strcpy(names.host[0], env->host);
+    while (env->hosts && names.n < MC_NAMES &&
+           mc_hosts_get(env->hosts, s->next_host, names.host[names.n])) {
+        names.n++;
+        s->next_host++;
+    }
+    if (names.n < MC_NAMES)
+        s->next_host = 1;
+    return mc_lookup_begin(&names);
+}
+
 static void take_addresses(search_t *s, int failed, const mc_addresses_t *found)
 {
     if (!failed)
         s->addresses = *found;
     else
         snprintf(s->why, sizeof s->why, "its address: %s", gai_strerror(failed));
+}
+
+/* A resolver that does not answer keeps no rank from a rank 0 of its own host. */
+static bool is_slow(const search_t *s)
+{
+    return s->lookup && s->env->hosts && s->addresses.n == 0 && mc_now() >= s->resolve_at;
 }
 
 /* Again and again, as names of containers and interfaces appear late. Only between attempts, which have a place in the
@@ -237,13 +260,18 @@ static void resolve(search_t *s)
         take_addresses(s, failed, &found);
     } else if (due) {
         s->resolve_at = mc_now() + RESOLVE;
-        s->lookup = mc_lookup_begin(s->env->host);
+        s->lookup = look_up(s);
         if (!s->lookup)
             take_addresses(s, failed, &found);
     }
     if (s->lookup && is_idle(s) && mc_lookup_done(s->lookup, &failed, &found)) {
         s->lookup = NULL;
         take_addresses(s, failed, &found);
+        if (s->env->hosts)
+            s->resolve_at = mc_now() + (!failed && found.asked_slurm ? RESOLVE_SLURM : RESOLVE);
+    } else if (is_slow(s)) {
+        mc_resolve_known(&s->addresses);
+        s->resolve_at = s->deadline; /* until the resolver has answered */
     }
 }
 
@@ -260,7 +288,7 @@ static int milliseconds(const search_t *s)
     double until = mc_notice_until(&s->notice, s->deadline);
     for (int32_t i = 0; i < s->env->n_ports && s->addresses.n > 0; i++)
         until = s->attempt[i].until < until ? s->attempt[i].until : until;
-    if (!s->lookup && s->addresses.n == 0 && s->resolve_at < until)
+    if ((!s->lookup || s->env->hosts) && s->addresses.n == 0 && s->resolve_at < until)
         until = s->resolve_at;
     const double left = until - mc_now();
     return left <= 0 ? 0 : (int)(1e3 * left) + 1;
@@ -288,21 +316,35 @@ static attempt_t *try_all(search_t *s)
     return NULL;
 }
 
+enum { WHERE = MC_ENVIRONMENT_HOST + 16 };
+
+/* "node0", or "on one of node[0-3]" */
+static const char *print_where(const mc_environment_t *env, char where[WHERE])
+{
+    mc_text_t text = mc_text(where, WHERE);
+    mc_text_add(&text, env->hosts ? "on one of %s" : "%s", env->hosts ? env->hosts : env->host);
+    if (text.length >= WHERE)
+        strcpy(where + WHERE - sizeof "…", "…");
+    return where;
+}
+
 static void say_seeking(search_t *s)
 {
     double waited;
+    char where[WHERE];
     const mc_environment_t *const env = s->env;
     if (mc_notice_due(&s->notice, &waited))
         fprintf(
             stderr,
             "meshcoll: rank %d has tried for %.0f s to reach rank 0 (%s, %s %u) and goes on for "
             "%.0f s (MESHCOLL_BOOTSTRAP_TIMEOUT); the last attempt at %s\n",
-            s->self->rank, waited, env->host, env->n_ports > 1 ? "from port" : "port",
+            s->self->rank, waited, print_where(env, where), env->n_ports > 1 ? "from port" : "port",
             (unsigned)env->port, s->deadline - mc_now(), s->why);
 }
 
 static int fail_seek(const search_t *s)
 {
+    char where[WHERE];
     const mc_environment_t *const env = s->env;
     if (s->final)
         return mc_fail(MESHCOLL_ERR_TRANSPORT, "rank 0 refused rank %d at %s", s->self->rank,
@@ -310,7 +352,8 @@ static int fail_seek(const search_t *s)
     return mc_fail(MESHCOLL_ERR_TRANSPORT,
                    "rank %d did not reach rank 0 (%s, from port %u on) within %g s "
                    "(MESHCOLL_BOOTSTRAP_TIMEOUT); the last attempt at %s",
-                   s->self->rank, env->host, (unsigned)env->port, env->timeout, s->why);
+                   s->self->rank, print_where(env, where), (unsigned)env->port, env->timeout,
+                   s->why);
 }
 
 static void end_search(search_t *s, bool found)
@@ -334,6 +377,7 @@ int mc_seek_rank0(const mc_environment_t *env, const mc_self_t *self, double dea
     *s = (search_t){.env = env,
                     .self = self,
                     .deadline = deadline,
+                    .next_host = 1,
                     .listener = -1,
                     .notice = mc_notice_begin(),
                     .told_at = -MC_HANDSHAKE_SECONDS};

@@ -27,21 +27,34 @@ int mc_seek_parent(const mc_self_t *self, mc_seek_t *seek, double deadline, int 
 
 /* Names and addresses (resolve.c) --------------------------------------------------------------- */
 
-enum { MC_ADDRESSES = 16 };
+enum { MC_ADDRESSES = 16, MC_NAMES = 8 };
 
 typedef struct {
     mc_endpoint_t at[MC_ADDRESSES];
     int n;
+    bool asked_slurm; /* which is not to be asked often */
 } mc_addresses_t;
+
+typedef struct {
+    char host[MC_NAMES][MC_ENVIRONMENT_HOST];
+    int n;
+    bool of_slurm; /* which may know addresses that no resolver does */
+} mc_names_t;
 
 /* 0, or an error of gai_strerror. */
 int mc_resolve(const char *host, mc_addresses_t *found);
+/* Adds this host's loopback, as rank 0 may be here, and the address of the host that started Slurm's step: no resolver
+ * need be asked. */
+void mc_resolve_known(mc_addresses_t *found);
+/* Puts the addresses that scontrol has of nodes, whose names no resolver knows, in place of the names (slurm.c). */
+void mc_slurm_ask(mc_names_t *names);
 
-/* The same in a thread of its own, as a resolver waits for servers that do not answer, for as long as it likes. */
+/* The addresses of names, each with an equal share of the room, by a thread of its own, as a resolver waits for servers
+ * that do not answer, for as long as it likes. */
 typedef struct mc_lookup mc_lookup_t;
 
 /* NULL: out of memory or threads. */
-mc_lookup_t *mc_lookup_begin(const char *host);
+mc_lookup_t *mc_lookup_begin(const mc_names_t *names);
 /* Ready for POLLIN when it has ended. */
 int mc_lookup_event(const mc_lookup_t *lookup);
 /* True: it has ended, and is freed; *failed and *found are set. */

@@ -5,13 +5,13 @@
 #include "job/environment/launcher.h"
 
 #include <arpa/inet.h>
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,71 +23,61 @@ enum { TIMEOUT = 600 }; /* seconds; how long torchrun's agents wait for each oth
 
 /* Identity ------------------------------------------------------------------------------------- */
 
-static int find_id(const mc_launcher_t *l, mc_self_t *self)
+/* Adds the value of a variable, also where there is none: true if there is one. */
+static bool add_id(const char *name, mc_self_t *self, int *status)
 {
-    const char *const names[] = {l->id[0], l->id[1], "MESHCOLL_MASTER_PORT", "MASTER_PORT"};
+    const char *const value = name ? mc_variable(name) : NULL;
+    if (!*status)
+        *status = mc_digest_extend(self->job, value ? value : "", value ? strlen(value) + 1 : 1);
+    return value;
+}
+
+/* The process at the other end of PMI_FD has started all ranks of this host. */
+static bool add_starter(mc_self_t *self, int *status)
+{
+    struct ucred who;
+    socklen_t bytes = sizeof who;
+    const char *const text = mc_variable("PMI_FD");
+    if (!text || getsockopt((int)strtol(text, NULL, 10), SOL_SOCKET, SO_PEERCRED, &who, &bytes) ||
+        who.pid <= 0)
+        return false;
+    if (!*status)
+        *status = mc_digest_extend(self->job, &who.pid, sizeof who.pid);
+    return true;
+}
+
+/* What tells the job from others. *unique: the launcher tells it, besides what the user says. MPICH's mpiexec tells
+ * nothing itself; on several hosts it has a step of its own for its agents. */
+static int find_id(mc_launcher_id_t launcher, mc_self_t *self, bool *unique)
+{
+    const mc_launcher_t *const l = &mc_launchers[launcher], *const slurm = &mc_launchers[MC_SLURM];
     int status = mc_digest_extend(self->job, l->rank, strlen(l->rank) + 1);
-    for (size_t i = 0; i < MC_COUNT(names) && !status; i++) {
-        const char *const value = names[i] ? mc_variable(names[i]) : NULL;
-        status = mc_digest_extend(self->job, value ? value : "", value ? strlen(value) + 1 : 1);
+    bool known = false;
+    for (size_t i = 0; i < MC_COUNT(l->id); i++)
+        known |= add_id(l->id[i], self, &status);
+    if (launcher == MC_PMI && !known && mc_launcher_is_local(launcher)) {
+        known = add_starter(self, &status);
+    } else if (launcher == MC_PMI && !known && mc_launcher_in_step() &&
+               !mc_launcher_is_local(MC_SLURM)) {
+        for (size_t i = 0; i < MC_COUNT(slurm->id); i++)
+            known |= add_id(slurm->id[i], self, &status);
     }
+    (void)add_id("MESHCOLL_MASTER_PORT", self, &status);
+    (void)add_id("MASTER_PORT", self, &status);
+    *unique = known && launcher != MC_TORCHRUN;
     return status;
 }
 
 /* Where rank 0 listens ------------------------------------------------------------------------- */
 
-/* Of names and addresses. */
-static bool is_host_letter(char c)
+/* Slurm's own list of its step; that of the job where another launcher started the ranks in an allocation: a step of
+ * its daemons may lack the host where it runs itself. */
+static const char *find_hosts(mc_launcher_id_t launcher)
 {
-    return isalnum((unsigned char)c) || (c && strchr("-._:%", c));
-}
-
-/* Writes the first of "01-04,7]…" and returns what follows the bracket; NULL: it is no such list. */
-static const char *add_first(const char *list, mc_text_t *host)
-{
-    const size_t digits = strspn(list, "0123456789");
-    const char *const end = list + strspn(list, "0123456789-,");
-    if (digits == 0 || digits >= MC_ENVIRONMENT_HOST || *end != ']')
-        return NULL;
-    mc_text_add(host, "%.*s", (int)digits, list);
-    return end + 1;
-}
-
-bool mc_environment_first_host(const char *list, char host[MC_ENVIRONMENT_HOST])
-{
-    char found[MC_ENVIRONMENT_HOST];
-    mc_text_t text = mc_text(found, sizeof found);
-    while (*list && *list != ',' && text.length < sizeof found) {
-        if (*list == '[') {
-            list = add_first(list + 1, &text);
-            if (!list)
-                return false;
-        } else if (is_host_letter(*list)) {
-            mc_text_add(&text, "%c", *list++);
-        } else {
-            return false;
-        }
-    }
-    if (text.length == 0 || text.length >= sizeof found)
-        return false;
-    strcpy(host, found);
-    return true;
-}
-
-static bool is_local(mc_launcher_id_t launcher)
-{
-    const char *const local = mc_variable("OMPI_COMM_WORLD_LOCAL_SIZE");
-    return launcher == MC_OPEN_MPI && local && strcmp(local, getenv("OMPI_COMM_WORLD_SIZE")) == 0;
-}
-
-static bool derive_host(mc_launcher_id_t launcher, char host[MC_ENVIRONMENT_HOST])
-{
-    const char *list = mc_variable("SLURM_STEP_NODELIST");
-    list = list ? list : mc_variable("SLURM_JOB_NODELIST");
-    if (is_local(launcher))
-        strcpy(host, "127.0.0.1");
-    return is_local(launcher) || ((launcher == MC_SLURM || launcher == MC_PMI) && list &&
-                                  mc_environment_first_host(list, host));
+    const bool by_srun =
+        launcher == MC_SLURM || (launcher == MC_PMI && !mc_variable("MPI_LOCALNRANKS"));
+    const char *const list = by_srun ? mc_variable("SLURM_STEP_NODELIST") : NULL;
+    return launcher == MC_TORCHRUN ? NULL : list ? list : mc_variable("SLURM_JOB_NODELIST");
 }
 
 /* "10.0.0.1", "fd00::1" or "fd00::1%eth0", not a name, nor one with a port. */
@@ -99,30 +89,42 @@ static bool is_address(const char *host)
     return inet_pton(strchr(address, ':') ? AF_INET6 : AF_INET, address, any) == 1;
 }
 
-static int set_host(const char *host, mc_environment_t *env)
+/* A name has no colon: with one it is an address, or has a port. */
+static int set_host(const char *variable, mc_environment_t *env)
 {
+    const char *const host = mc_variable(variable);
     const size_t n = strlen(host);
     const bool bracketed = n > 2 && host[0] == '[' && host[n - 1] == ']';
+    bool is_host = true;
     if (n >= MC_ENVIRONMENT_HOST)
-        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                       "the master's address is longer than %d characters",
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "%s is longer than %d characters", variable,
                        MC_ENVIRONMENT_HOST - 1);
     snprintf(env->host, sizeof env->host, "%.*s", (int)(bracketed ? n - 2 : n), host + bracketed);
-    return MESHCOLL_OK;
+    env->is_address = is_address(env->host);
+    for (const char *c = env->host; *c; c++)
+        is_host &= mc_hosts_letter(*c) && (*c != ':' || env->is_address);
+    return is_host ? MESHCOLL_OK
+                   : mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                             "%s is a name or an address, without a scheme and a port, which "
+                             "MASTER_PORT tells; got '%s'",
+                             variable, host);
 }
 
 static int find_host(mc_launcher_id_t launcher, mc_environment_t *env)
 {
-    const char *const own = mc_variable("MESHCOLL_MASTER_ADDR"), *const given =
-                                                                     mc_variable("MASTER_ADDR");
-    if (own || given) {
-        const int status = set_host(own ? own : given, env);
-        env->is_address = !status && is_address(env->host);
-        env->only_there = own && env->is_address;
+    const bool own = mc_variable("MESHCOLL_MASTER_ADDR");
+    if (own || mc_variable("MASTER_ADDR")) {
+        const int status = set_host(own ? "MESHCOLL_MASTER_ADDR" : "MASTER_ADDR", env);
+        env->only_there = !status && own && env->is_address;
         return status;
     }
-    env->only_there = env->is_address = is_local(launcher);
-    if (derive_host(launcher, env->host))
+    env->only_there = env->is_address = mc_launcher_is_local(launcher);
+    if (env->is_address) {
+        strcpy(env->host, "127.0.0.1");
+        return MESHCOLL_OK;
+    }
+    env->hosts = find_hosts(launcher);
+    if (env->hosts && mc_hosts_get(env->hosts, 0, env->host))
         return MESHCOLL_OK;
     return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                    "%s and %s are set, but not where rank 0 listens: set "
@@ -131,19 +133,15 @@ static int find_host(mc_launcher_id_t launcher, mc_environment_t *env)
 }
 
 /* A set of ports from what tells the job from others. */
-static bool derive_ports(mc_launcher_id_t launcher, mc_environment_t *env)
+static void derive_ports(mc_environment_t *env)
 {
     uint32_t n;
-    if (launcher == MC_TORCHRUN || !mc_launchers[launcher].id[0] ||
-        !mc_variable(mc_launchers[launcher].id[0]))
-        return false;
     memcpy(&n, env->self.job, sizeof n);
     env->port = (uint16_t)(DERIVED_FIRST + n % DERIVED_SETS * MC_ENVIRONMENT_PORTS);
     env->n_ports = MC_ENVIRONMENT_PORTS;
-    return true;
 }
 
-static int find_ports(mc_launcher_id_t launcher, mc_environment_t *env)
+static int find_ports(bool unique, mc_environment_t *env)
 {
     long port = 0;
     int status = MESHCOLL_OK;
@@ -162,7 +160,9 @@ static int find_ports(mc_launcher_id_t launcher, mc_environment_t *env)
         port += port + PORT_OFFSET + MC_ENVIRONMENT_PORTS > PORT_MOST ? -PORT_OFFSET : PORT_OFFSET;
         env->port = (uint16_t)port;
         env->n_ports = MC_ENVIRONMENT_PORTS;
-    } else if (!derive_ports(launcher, env)) {
+    } else if (unique) {
+        derive_ports(env);
+    } else {
         status =
             mc_fail(MESHCOLL_ERR_INVALID_ARG, "which port does rank 0 listen on? Set MASTER_PORT, "
                                               "or MESHCOLL_MASTER_PORT, on all ranks");
@@ -239,11 +239,12 @@ int mc_environment_read(mc_environment_t *env)
         status = mc_variable_number("MESHCOLL_BOOTSTRAP_TIMEOUT", 1, 1000000, &timeout);
     e.timeout = (double)timeout;
     if (!status && e.self.size > 1) {
-        status = find_id(&mc_launchers[launcher], &e.self);
+        bool unique;
+        status = find_id(launcher, &e.self, &unique);
         if (!status)
             status = find_host(launcher, &e);
         if (!status)
-            status = find_ports(launcher, &e);
+            status = find_ports(unique, &e);
         if (!status)
             status = find_secret(&e.self);
     }

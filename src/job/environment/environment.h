@@ -12,7 +12,9 @@ enum { MC_ENVIRONMENT_HOST = 256, MC_ENVIRONMENT_PORTS = MC_PORTS_MEET };
 typedef struct {
     mc_self_t self;
     char host[MC_ENVIRONMENT_HOST]; /* a name or address; "" for a job of one rank */
-    bool is_address;                /* not a name */
+    const char
+        *hosts; /* Slurm's list, of the environment: rank 0 is on one of them; NULL: on `host` */
+    bool is_address; /* not a name */
     bool only_there; /* ranks listen at that address, and where they reach it; else anywhere */
     /* Rank 0 listens on the first of these ports that is free; the others try all. */
     uint16_t port;
@@ -22,8 +24,10 @@ typedef struct {
 
 /* Without a launcher, a job of one rank. ERR_INVALID_ARG names the variable that is missing or wrong. */
 int mc_environment_read(mc_environment_t *environment);
-/* The first host of a list as Slurm writes them: "node[01-04,7],other". false: it is none, or has more than
- * MC_ENVIRONMENT_HOST - 1 characters. */
-bool mc_environment_first_host(const char *list, char host[MC_ENVIRONMENT_HOST]);
+/* Host `i` of a list as Slurm writes them: "node[01-04,7],other". false: it has fewer, is no such list, or the host has
+ * more than MC_ENVIRONMENT_HOST - 1 characters. */
+bool mc_hosts_get(const char *list, uint64_t i, char host[MC_ENVIRONMENT_HOST]);
+/* May it be in a name or an address of a host? */
+bool mc_hosts_letter(char c);
 
 #endif
