@@ -137,7 +137,7 @@ _Static_assert(MC_TAG_SOURCE_BITS + MC_TAG_CONTEXT_BITS + MC_TAG_OPERATION_BITS 
  * vectors into different numbers of messages, whose lengths may be equal. The last one then
  * never matches, so no rank mistakes a part for the whole. */
 #define MC_TAG_LAST (UINT64_C(2) << MC_TAG_SEQ_BITS)
-/* Operations of calls are below, of persistent requests and all else from here on (call/leads.h). */
+/* Operations of calls are below, of persistent requests and all else from here on (call/numbers.h). */
 enum { MC_TAG_CALLS = 1 << (MC_TAG_OPERATION_BITS - 1) };
 /* The operation that greets new connections; no other operation has this number. */
 enum { MC_TAG_GREETING = (1 << MC_TAG_OPERATION_BITS) - 1 };

@@ -370,13 +370,15 @@ Test(calls, and_persistent_requests_mix)
 Test(calls, numbers_have_halves)
 {
     const uint32_t half = 1u << (MC_TAG_OPERATION_BITS - 1);
-    meshcoll_t h = {.calls = {.n = half - 1, .n_persistent = half - 2}};
+    meshcoll_t h = {.calls = {.n = half - 1}};
+    uint32_t number;
     for (int i = 0; i < 4; i++) {
-        const uint32_t call = mc_next_call(&h), persistent_one = mc_next_persistent(&h);
-        cr_expect_lt(call, half);
-        cr_expect_geq(persistent_one, half);
-        cr_expect_lt(persistent_one, (uint32_t)MC_TAG_GREETING);
+        cr_expect_lt(mc_next_call(&h), half);
+        cr_expect_eq(mc_persistent_take(&h, &number), MESHCOLL_OK);
+        cr_expect_geq(number, half);
+        cr_expect_lt(number, (uint32_t)MC_FIRST_BARRIER);
     }
+    cr_expect_lt((int)MC_CENSUS_NUMBER, (int)MC_TAG_ROUTE);
 }
 
 Test(calls, misuse_is_told)

@@ -7,7 +7,7 @@
  *
  * What is in the cache is a rank's own affair. It differs between ranks, as their calls complete at different times and
  * have other buffers. This does not matter: a choice made again is the same (choose/choice.h), and which request runs a
- * call cannot be told from its messages (leads.h).
+ * call cannot be told from its messages (numbers.h).
  */
 #ifndef MC_CALL_CACHE_H
 #define MC_CALL_CACHE_H

@@ -12,27 +12,12 @@
 
 #include <stdlib.h>
 
-/* Numbers wrap; two requests with one number would take each other's messages. */
-static int check_number(const meshcoll_t *h, uint32_t number)
-{
-    const mc_list_node_t *n =
-        h->calls.n_persistent > MC_PERSISTENT_NUMBERS ? h->requests.first : NULL;
-    while (n && !(mc_request_of_mesh(n)->persistent && mc_request_of_mesh(n)->number == number))
-        n = n->next;
-    return n ? mc_fail(
-                   MESHCOLL_ERR_UNSUPPORTED,
-                   "a persistent request that was made %d such requests ago still exists: expected "
-                   "it to be free, as its number comes again; free it first",
-                   MC_PERSISTENT_NUMBERS)
-             : MESHCOLL_OK;
-}
-
 int mc_call_check(meshcoll_t *h, const meshcoll_args_t *given, const char *host_only,
                   mc_call_t *call)
 {
     call->is_barrier = given->in == &h->calls.arrived;
     call->number = mc_take_numbers(h, call->is_persistent, mc_call_exchanges(given));
-    int status = call->is_persistent ? check_number(h, call->number.own) : MESHCOLL_OK;
+    int status = call->number.status;
     if (!status)
         status = mc_args_check(h, given, &call->args);
     return status ? status : mc_call_memory(h, call, host_only);

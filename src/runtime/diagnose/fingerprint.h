@@ -19,7 +19,7 @@ enum { MC_FINGERPRINT_TEXT = 120 };
 /* Without padding, so that equal ones have equal bytes. Numbers that ranks may not agree on, because
  * they do not know those of others, are 0. */
 typedef struct {
-    uint32_t kind, number;                  /* number: of the operation, see leads.h */
+    uint32_t kind, number;                  /* number: of the operation, see numbers.h */
     int32_t collective, datatype, op, root; /* op and root: -1 where there is none */
     uint64_t count;  /* as in the call; of blocks of unequal sizes the sum; of a group its calls */
     uint64_t blocks; /* hash of the table of their sizes; 0: none, or not known to all ranks */

@@ -7,10 +7,11 @@
 #include "runtime/choose/choice.h"
 #include "runtime/handle/device.h"
 
-/* Operation numbers (call/leads.h): its own, an alltoallv's for counts, and that of the comparison. 0: there is
- * none; `check`: it is not compared, or with its group. */
+/* Operation numbers (call/numbers.h): its own, an alltoallv's for counts, and that of the comparison. 0: there is
+ * none; `check`: it is not compared, or with its group. `status`: a persistent request got none. */
 typedef struct {
     uint32_t own, counts, check;
+    int status;
 } mc_numbers_t;
 
 typedef struct mc_call {

@@ -35,10 +35,17 @@ typedef struct {
 /* Of so many last calls the digest is kept. */
 enum { MC_MADE_CALLS = 64 };
 
-/* What its calls take (call/leads.h), and what they leave. */
+/* Which numbers of persistent requests are given out next (call/numbers.c). */
+typedef struct {
+    uint32_t half, at;        /* of the range, and in it */
+    struct mc_census *census; /* NULL: the first half was not left yet */
+} mc_persistent_numbers_t;
+
+/* What its calls take (call/numbers.h), and what they leave. */
 typedef struct {
     /* Operation numbers taken. Atomic, because other threads read how far this rank is. */
     _Atomic uint32_t n, n_persistent;
+    mc_persistent_numbers_t persistent;
     /* By number: n_calls at that time, the number and the digest, of the last calls. Atomic as `n` is. */
     _Atomic uint64_t made[MC_MADE_CALLS];
     /* What they learn (call/adapt.h); NULL: nothing. `ordered`: sums among strategies of one order alone. `unlearned`:

@@ -8,7 +8,7 @@
  * or one larger call in each.
  *
  * Everything depends on the sequence of calls only, never on what has completed. The barriers have operation
- * numbers of their own (leads.h). Persistent requests may be started in any order, so each has a lead of
+ * numbers of their own (call/numbers.h). Persistent requests may be started in any order, so each has a lead of
  * its own.
  *
  * Each barrier also tells whether all ranks made the same calls, by a hash of their digests (digest.h), and were

@@ -61,7 +61,7 @@ struct meshcoll_request {
     uint32_t number; /* operation number of the next run, the same on all ranks */
     int status;      /* of the last run */
     const char *why; /* text of an error of this request alone; NULL: its errors end the mesh */
-    bool persistent; /* made by meshcoll_init; else it serves calls, see leads.h */
+    bool persistent; /* made by meshcoll_init; else it serves calls, see numbers.h */
     bool taken;      /* serves a call at present */
     bool running;    /* until its owner may learn that the run has ended */
     bool active;     /* started, and its completion was not returned to the caller yet */

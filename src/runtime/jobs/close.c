@@ -103,6 +103,7 @@ static uint32_t free_own(meshcoll_t *h)
     mc_diagnose_close(h);
     mc_links_free(&h->links);
     free(h->calls.own_counts);
+    free(h->calls.persistent.census);
     mc_free_memory(h);
     keep_learned(h);
     mc_adapt_free(h);
