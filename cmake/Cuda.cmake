@@ -64,6 +64,21 @@ if(MESHCOLL_HAVE_CUDA AND MESHCOLL_CUDA STREQUAL "AUTO")
     meshcoll_gpu_archs(cuda_archs "${cuda_archs}")
 endif()
 
+# An older nvcc does not know the newest: the newest PTX that it makes serves those GPUs.
+if(MESHCOLL_HAVE_CUDA)
+    execute_process(COMMAND ${MESHCOLL_NVCC} --list-gpu-code OUTPUT_VARIABLE known ERROR_QUIET RESULT_VARIABLE failed)
+    foreach(arch IN LISTS cuda_archs)
+        if(NOT failed AND NOT known MATCHES "sm_${arch}(\n|$)")
+            message(STATUS "CUDA: ${MESHCOLL_NVCC} does not know sm_${arch}: no kernels for it")
+            list(REMOVE_ITEM cuda_archs ${arch})
+        endif()
+    endforeach()
+    if(NOT cuda_archs)
+        message(FATAL_ERROR "${MESHCOLL_NVCC} knows none of sm_80, sm_90 and sm_100: install CUDA 11.8 or newer, or say "
+                "-DMESHCOLL_CUDA=OFF")
+    endif()
+endif()
+
 set(cuda_folder ${PROJECT_BINARY_DIR}/device)
 set(cuda_cubins)
 if(MESHCOLL_HAVE_CUDA)
