@@ -246,7 +246,7 @@ endfunction()
 
 meshcoll_gpu_program(device_gpu)
 foreach(name IN ITEMS collectives strategies host_memory types in_flight ordered persistent blocking kinds
-                      unequal_blocks captured capture_mode no_context many_programs parts known_calls guards late aborted cannot_open cannot_launch one_gpu
+                      unequal_blocks captured capture_mode no_context many_programs parts known_calls guards late aborted cannot_open cannot_share cannot_launch one_gpu
                       no_libcuda old_libcuda no_kernels disagree refused stale stale_start stale_captured differ nothing_left any_order
                       registered registered_late registered_captured cannot_register tracks
                       progress_thread streams slow queue_full gave_up killed executor learned late_times learned_captured learned_bits explained counted staged staged_ends
@@ -271,7 +271,7 @@ endforeach()
 
 # The same by the stream executor, on so many GPUs.
 foreach(name IN ITEMS types in_flight ordered persistent blocking kinds unequal_blocks captured parts late
-                      aborted cannot_open cannot_launch disagree refused stale stale_start stale_captured differ any_order progress_thread registered
+                      aborted cannot_open cannot_share cannot_launch disagree refused stale stale_start stale_captured differ any_order progress_thread registered
                       registered_late
                       registered_captured cannot_register)
     meshcoll_device_test(gpu_${name}_in_streams device device_gpu ${name} 1)

@@ -103,7 +103,8 @@ mc_device_track_t *mc_gpu_arena_tracks(const mc_gpu_arena_t *a)
 
 /* Memory of GPUs ---------------------------------------------------------------------------------- */
 
-int mc_gpu_arena_make(mc_gpu_arena_t *a, mc_cu_stream_t stream, mc_cu_ipc_t *handle)
+int mc_gpu_arena_make(mc_gpu_arena_t *a, mc_cu_stream_t stream, mc_cu_ipc_t *handle,
+                      uint8_t *shared)
 {
     const mc_cuda_t *const cuda = mc_cuda();
     const size_t zeros = zeros_of(&a->layout);
@@ -118,9 +119,8 @@ int mc_gpu_arena_make(mc_gpu_arena_t *a, mc_cu_stream_t stream, mc_cu_ipc_t *han
         if (!status)
             status = mc_cuda_status(cuda->stream_synchronize(stream), "zero counters");
     }
-    if (!status && near_below(&a->layout, a->layout.rank, a->layout.ranks) > 0)
-        status = mc_cuda_status(cuda->ipc_get(handle, at),
-                                "share its memory with other processes (CUDA IPC)");
+    *shared = !status && near_below(&a->layout, a->layout.rank, a->layout.ranks) > 0 &&
+              cuda->ipc_get(handle, at) == 0;
     return status;
 }
 

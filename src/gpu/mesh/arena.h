@@ -58,9 +58,11 @@ mc_device_lane_t mc_gpu_arena_lane(const mc_gpu_arena_t *arena, int32_t peer, bo
 /* By block, in this rank's own part. */
 mc_device_track_t *mc_gpu_arena_tracks(const mc_gpu_arena_t *arena);
 
-/* This rank's part in the memory of its GPU, zeroed where it must be; the context is current, and
- * `stream` is free. */
-int mc_gpu_arena_make(mc_gpu_arena_t *arena, mc_cu_stream_t stream, mc_cu_ipc_t *handle);
+/* Makes this rank's part in the memory of its GPU, zeroed where it must be; the context is current, and
+ * `stream` is free. *shared is false where the driver gives no handle of it, and peers reach it as little as where they
+ * cannot open one. */
+int mc_gpu_arena_make(mc_gpu_arena_t *arena, mc_cu_stream_t stream, mc_cu_ipc_t *handle,
+                      uint8_t *shared);
 /* A peer's; false: its memory cannot be reached. */
 bool mc_gpu_arena_map(mc_gpu_arena_t *arena, int32_t peer, const mc_cu_ipc_t *handle);
 

@@ -23,6 +23,7 @@ typedef struct {
     uint32_t address_bytes; /* of its proxy; 0: none */
     mc_cu_uuid_t uuid;
     mc_cu_ipc_t handle;
+    uint8_t shared; /* whether the driver gave the handle */
     mc_sealed_t file;
     mc_sealed_t signals; /* of the stream executor */
     uint64_t bytes, at;  /* of a registration: its bytes, and where it begins in its allocation */

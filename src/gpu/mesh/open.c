@@ -348,7 +348,7 @@ static int make_parts(mc_gpu_t *gpu, mc_gpu_note_t *own)
     if (status)
         return status;
     gpu->report = at;
-    status = mc_gpu_arena_make(&gpu->arena, gpu->stream, &own->handle);
+    status = mc_gpu_arena_make(&gpu->arena, gpu->stream, &own->handle, &own->shared);
     if (!status && gpu->signals)
         status = mc_stream_signals_make(gpu->signals, gpu->arena.layout.rank,
                                         gpu->arena.layout.ranks, gpu->device, &own->signals);
@@ -381,7 +381,8 @@ static void map_parts(const mc_gpu_meeting_t *m, mc_gpu_t *gpu)
         const bool far = mc_proxy_is_far(m->mesh, r);
         const bool cut_off = !same_gpu(m, r, l->rank) && is_cut_off(gpu, &note->uuid);
         m->own->reach[r] =
-            r == l->rank || far || (!cut_off && mc_gpu_arena_map(&gpu->arena, r, &note->handle));
+            r == l->rank || far ||
+            (!cut_off && note->shared && mc_gpu_arena_map(&gpu->arena, r, &note->handle));
     }
 }
 

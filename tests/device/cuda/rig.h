@@ -91,7 +91,7 @@ int rig_await_error(meshcoll_t *mesh);
 #define RIG_TESTS(X)                                                                            \
     X(collectives) X(strategies) X(host_memory) X(types) X(in_flight) X(ordered) X(persistent)  \
     X(blocking) X(kinds) X(unequal_blocks) X(captured) X(capture_mode) X(no_context) X(many_programs) X(parts) X(known_calls) X(guards)        \
-    X(late) X(aborted) X(cannot_open) X(cannot_launch) X(one_gpu) X(no_libcuda) X(old_libcuda)  \
+    X(late) X(aborted) X(cannot_open) X(cannot_share) X(cannot_launch) X(one_gpu) X(no_libcuda) X(old_libcuda)  \
     X(no_kernels) X(disagree) X(refused) X(stale) X(stale_captured) X(stale_start) X(differ) X(far_differ) X(progress_thread) X(nothing_left) X(any_order)                     \
     X(streams) X(slow) X(queue_full) X(gave_up) X(killed) X(executor)                              \
     X(registered) X(registered_late) X(registered_captured) X(cannot_register)                     \

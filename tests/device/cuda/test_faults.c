@@ -110,12 +110,11 @@ bool test_refused(void)
 /* While the mesh makes its arena, on one rank: all are told by whom and of what, and the next call works. */
 static void rank_cannot_open(meshcoll_t *mesh)
 {
-    static const char *const functions[] = {"cuModuleLoadData", /* once only */
-                                            "cuMemAlloc_v2",        "cuIpcGetMemHandle",
-                                            "cuStreamCreate",       "cuEventCreate",
-                                            "cuMemHostAlloc",       "cuMemsetD8Async",
-                                            "cuDeviceGetUuid",      "cuCtxGetDevice",
-                                            "cuMemHostRegister_v2", "cuMemHostGetDevicePointer_v2"};
+    static const char *const functions[] = {
+        "cuModuleLoadData", /* once only */
+        "cuMemAlloc_v2",    "cuStreamCreate",       "cuEventCreate",
+        "cuMemHostAlloc",   "cuMemsetD8Async",      "cuDeviceGetUuid",
+        "cuCtxGetDevice",   "cuMemHostRegister_v2", "cuMemHostGetDevicePointer_v2"};
     const size_t n = sizeof functions / sizeof functions[0] - (rig_streams ? 0 : 2);
     const meshcoll_args_t a = rig_call(MESHCOLL_ALLREDUCE);
     for (size_t i = 0; i < n; i++) {
@@ -133,6 +132,21 @@ static void rank_cannot_open(meshcoll_t *mesh)
         fake_fail("cuIpcOpenMemHandle_v2", 0, MC_CU_ERROR_PEER_ACCESS_UNSUPPORTED);
     NEED(rig_works(mesh));
     NEED(rig_streams || fake_calls("cuMemHostRegister_v2") == (rig_rank == 2 ? 0 : 2));
+}
+
+/* A driver that shares no memory with other processes leaves messages to memory of the host. */
+static void rank_cannot_share(meshcoll_t *mesh)
+{
+    if (rig_rank == 1)
+        fake_fail("cuIpcGetMemHandle", 0, MC_CU_ERROR_OUT_OF_MEMORY);
+    NEED(rig_works(mesh));
+    NEED(rig_streams || fake_calls("cuMemHostRegister_v2") > 0);
+}
+
+bool test_cannot_share(void)
+{
+    const rig_t rig = {.mesh = "gpu=3", .blocks = "2"};
+    return rig_run(&rig, rank_cannot_share);
 }
 
 bool test_cannot_open(void)
@@ -154,7 +168,7 @@ static void rank_all_failed(meshcoll_t *mesh)
 {
     const meshcoll_args_t a = rig_call(MESHCOLL_ALLREDUCE);
     if (rig_rank == 1)
-        fake_fail("cuIpcGetMemHandle", 0, MC_CU_ERROR_OUT_OF_MEMORY);
+        fake_fail("cuMemHostAlloc", 0, MC_CU_ERROR_OUT_OF_MEMORY);
     NEED(meshcoll_enqueue(mesh, &a, NULL) == MESHCOLL_ERR_DEVICE);
     rig_call_free();
 }
