@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -53,6 +54,8 @@ typedef struct {
     bool own_pids;    /* the first process of a PID namespace */
     bool full;        /* its first descriptors are of an empty file */
     const char *proc; /* options with which its /proc is mounted */
+    bool no_proc;     /* there is none */
+    rlim_t files;     /* the most bytes of a file; 0: any */
 } place_t;
 
 static void mount_proc(const char *options)
@@ -84,10 +87,16 @@ static void take_place(const place_t *place)
 {
     if (place->own_pids)
         enter_pids();
-    if (place->proc && unshare(CLONE_NEWNS) != 0)
+    if ((place->proc || place->no_proc) && unshare(CLONE_NEWNS) != 0)
         _exit(53);
     if (place->proc)
         mount_proc(place->proc);
+    if (place->no_proc && (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+                           mount("none", "/proc", "tmpfs", 0, NULL) != 0))
+        _exit(54);
+    const struct rlimit files = {place->files, place->files};
+    if (place->files && setrlimit(RLIMIT_FSIZE, &files) != 0)
+        _exit(55);
     if (place->full) {
         const int empty = memfd_create("empty", 0);
         for (int i = 0; i < 64; i++)
@@ -221,6 +230,23 @@ Test(apart, who_is_hidden_and_unseen_shares_nothing)
         expect_access(MC_SHM_NONE, (place_t[RANKS]){hidden, hidden, hidden});
         expect_access(MC_SHM_NONE, (place_t[RANKS]){nobody, hidden, nobody});
     }
+}
+
+/* As in a root folder of few files: segments are opened without it, and UCX, which needs it, is not. */
+Test(apart, who_has_no_proc_reads)
+{
+    const place_t root = {.no_proc = true}, nobody = {.user = NOBODY, .no_proc = true};
+    expect_access(MC_SHM_READ, (place_t[RANKS]){root, root, root});
+    expect_access(MC_SHM_READ, (place_t[RANKS]){nobody, nobody, nobody});
+    expect_with("gpu=shm:copy", MC_SHM_COPY, (place_t[RANKS]){nobody, nobody, nobody});
+}
+
+/* A longer file ends a process by SIGXFSZ. */
+Test(apart, who_may_not_have_long_files_shares_keys)
+{
+    const place_t few = {.files = 1 << 20};
+    expect_access(MC_SHM_KEYS, (place_t[RANKS]){few, few, few});
+    expect_access(MC_SHM_KEYS, (place_t[RANKS]){{0}, few, {0}});
 }
 
 /* Root may look into the others, not they into root. */

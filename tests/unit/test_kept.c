@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -122,6 +123,14 @@ Test(kept, is_no_error_where_it_cannot_be_written, .init = begin, .fini = end)
     setenv("HOME", "relative", 1);
     cr_expect_not(mc_kept_write("links", "key", "text"));
     unsetenv("HOME");
+    cr_expect_not(mc_kept_write("links", "key", "text"));
+    expect("key", NULL);
+}
+
+/* To write it would end the process by SIGXFSZ. */
+Test(kept, nothing_where_files_may_not_be_so_long, .init = begin, .fini = end)
+{
+    cr_assert_eq(setrlimit(RLIMIT_FSIZE, &(struct rlimit){16, RLIM_INFINITY}), 0);
     cr_expect_not(mc_kept_write("links", "key", "text"));
     expect("key", NULL);
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -105,6 +106,12 @@ void mc_file_read_start(const char *path, char *text, size_t room)
     text[n > 0 ? n : 0] = '\0';
     if (fd >= 0)
         close(fd);
+}
+
+uint64_t mc_file_most(void)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) ? UINT64_MAX : limit.rlim_cur;
 }
 
 /* Replacing --------------------------------------------------------------------------------------- */

@@ -19,6 +19,9 @@ int mc_file_read(const char *path, char **text, size_t *bytes);
 /* Reads the start of a file of /proc or /sys, with a NUL behind it; "" where it cannot be read. Allocates nothing. */
 void mc_file_read_start(const char *path, char *text, size_t room);
 
+/* The most bytes that a file of this process may have (ulimit -f): a longer one ends it by SIGXFSZ. */
+uint64_t mc_file_most(void);
+
 /* A file that takes the place of another when it is whole: a full disk, or the end of the process, leaves what was there. */
 typedef struct {
     FILE *stream;

@@ -93,7 +93,9 @@ bool mc_kept_write(const char *kind, const char *key, const char *text)
 {
     char path[MC_FILE_PATH], head[HEAD];
     mc_fresh_t fresh;
-    if (strlen(text) > MC_KEPT_BYTES || strchr(key, '\n') || !find_folder(path))
+    const size_t bytes = HEAD + strlen(key) + 1 + strlen(text);
+    if (strlen(text) > MC_KEPT_BYTES || strchr(key, '\n') || bytes > mc_file_most() ||
+        !find_folder(path))
         return false;
     make_folder(path);
     if (!find_path(kind, key, path) || !mc_fresh_open(path, &fresh))

@@ -129,12 +129,13 @@ void mc_location_find(mc_location_t *location)
     mc_bound_to_find(&bound);
     mc_file_read_start("/proc/sys/kernel/random/boot_id", boot, sizeof boot);
     const uint64_t kernel = mc_fnv(MC_FNV_START, boot, strlen(boot)), machine = machine_id(kernel);
-    *location = (mc_location_t){.machine = machine,
-                                .node = bound.node,
-                                .package = bound.package,
-                                .gpus = has_gpus(),
-                                .network = hash_path(kernel, "/proc/self/ns/net"),
-                                .cores = mc_cores_find(boot[0] ? kernel : machine)};
+    *location =
+        (mc_location_t){.machine = machine,
+                        .node = bound.node,
+                        .package = bound.package,
+                        .gpus = has_gpus(),
+                        .network = hash_path(boot[0] ? kernel : machine, "/proc/self/ns/net"),
+                        .cores = mc_cores_find(boot[0] ? kernel : machine)};
 }
 
 /* Places --------------------------------------------------------------------------------------- */

@@ -76,15 +76,11 @@ static size_t segment_bytes(int32_t n)
     return pages_at(&s) + (size_t)n * (pages_bytes(&s) + channel_bytes(&s));
 }
 
-/* In another PID namespace its PID names another process. */
-static int find_pids(mc_shm_pids_t *pids)
+/* In another PID namespace its PID names another process. Where there is no /proc, zeros: the file's identity decides. */
+static mc_shm_pids_t find_pids(void)
 {
-    static const char path[] = "/proc/self/ns/pid";
     struct stat s;
-    if (stat(path, &s) != 0)
-        return fail_errno(path);
-    *pids = (mc_shm_pids_t){s.st_dev, s.st_ino};
-    return MESHCOLL_OK;
+    return stat("/proc/self/ns/pid", &s) ? (mc_shm_pids_t){0} : (mc_shm_pids_t){s.st_dev, s.st_ino};
 }
 
 /* Permission to read --------------------------------------------------------------------------- */
@@ -112,9 +108,8 @@ int mc_shm_memory_create(int32_t n, bool readable, mc_shm_mapping_t *mapping,
     void *at;
     if (getrandom(&a.cookie, sizeof a.cookie, 0) != (ssize_t)sizeof a.cookie)
         return fail_errno("cannot get a random number");
-    int status = find_pids(&a.pids);
-    if (!status)
-        status = mc_sealed_make("meshcoll", segment_bytes(n), &a.file, &at);
+    a.pids = find_pids();
+    const int status = mc_sealed_make("meshcoll", segment_bytes(n), &a.file, &at);
     if (status)
         return status;
     a.at = (uintptr_t)at;
@@ -145,15 +140,13 @@ bool mc_shm_memory_is_there(const mc_shm_address_t *address)
 
 int mc_shm_memory_open(const mc_shm_address_t *address, int32_t n, mc_shm_mapping_t *mapping)
 {
-    mc_shm_pids_t pids = {0};
+    const mc_shm_pids_t pids = find_pids();
     void *at;
-    int status = find_pids(&pids);
-    if (!status && (pids.dev != address->pids.dev || pids.ino != address->pids.ino))
-        status =
-            mc_fail(MESHCOLL_ERR_TRANSPORT, "shared memory: process %d is in another PID namespace",
-                    (int)address->file.pid);
-    if (!status)
-        status = mc_sealed_map(&address->file, segment_bytes(n), &at);
+    if (pids.dev != address->pids.dev || pids.ino != address->pids.ino)
+        return mc_fail(MESHCOLL_ERR_TRANSPORT,
+                       "shared memory: process %d is in another PID namespace",
+                       (int)address->file.pid);
+    const int status = mc_sealed_map(&address->file, segment_bytes(n), &at);
     if (status)
         return status;
     const mc_shm_mapping_t opened = {.segment = at, .bytes = segment_bytes(n)};

@@ -1,6 +1,7 @@
 #include "transport/shm/shm_memory.h"
 
 #include "base/system/descriptor.h"
+#include "base/system/log.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -48,8 +49,11 @@ static bool shares_keys(const mc_shm_published_t *other)
 void mc_shm_probe_open(mc_shm_probe_t *probe)
 {
     mc_shm_probe_t p = {.published = {.pid = getpid(), .key = -1}};
-    if (mc_shm_memory_create(0, false, &p.mapping, &p.published.address))
+    if (mc_shm_memory_create(0, false, &p.mapping, &p.published.address)) {
+        mc_log(MC_LOG_WARN, "the ranks of this machine share no memory files: %s",
+               meshcoll_last_error());
         p.published.address = (mc_shm_address_t){0};
+    }
     create_keyed(&p);
     *probe = p;
 }
