@@ -8,7 +8,7 @@ _meshcoll() {
         if [[ $current == -* ]]; then
             words=$(sed -n '/^options:/,/^$/s/^  \(-., \)*\(--[a-z-]*\).*/\2/p' <<<"$help")
         elif [[ $COMP_CWORD -eq 2 && $help == *COLLECTIVE* ]]; then
-            words=$("${COMP_WORDS[0]}" list collectives 2>/dev/null | sed -n '/^  collective /,/^$/s/^  \([a-z_]*\) .*/\1/p')
+            words=$("${COMP_WORDS[0]}" list collectives 2>/dev/null | sed -n '/^  collective /,/^$/{/^  collective /d;s/^  \([a-z_]*\) .*/\1/p;}')
         fi
     fi
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")

@@ -32,6 +32,7 @@ for command in $commands; do
     same "$(offers "$command" --)" "$options"
 done
 same "$(offers plan all)" "allgather allreduce alltoall"
+same "$(offers plan "")" "allgather allreduce alltoall bcast gather reduce reduce_scatter scatter"
 same "$(offers list "")" ""
 
 if command -v zsh >/dev/null; then
@@ -40,5 +41,7 @@ if command -v zsh >/dev/null; then
     same "$got" "$commands"
     got=$(zsh -fc 'compadd() { print -l -- $found }; words=(meshcoll plan -) CURRENT=3 PREFIX=-; source docs/completion/_meshcoll')
     [[ $got == *--mesh*--bytes* ]] || fail "zsh is offered: $got"
+    got=$(zsh -fc 'compadd() { print -l -- $found }; words=(meshcoll plan "") CURRENT=3 PREFIX=; source docs/completion/_meshcoll' | sort | xargs)
+    same "$got" "$(offers plan "")"
 fi
 finish
