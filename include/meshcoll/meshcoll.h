@@ -135,9 +135,9 @@ typedef struct meshcoll_request meshcoll_request_t;
  */
 typedef struct meshcoll_params {
     size_t size; /**< sizeof(meshcoll_params_t), in bytes */
-    /** The mesh, outermost dimension first: "box=4,gpu=8". The product of the extents is the number
-     * of ranks. Ranks fill the mesh in their order; but if the dimension "box" is as long as there
-     * are boxes, they fill it box by box. Boxes of unequal sizes are "box=8+8+4", a mesh with
+    /** The mesh, outermost dimension first: "box=4,gpu=8", in short "4x8". The product of the
+     * extents is the number of ranks. Ranks fill the mesh in their order; but if the dimension "box"
+     * is as long as there are boxes, they fill it box by box. Boxes of unequal sizes are "box=8+8+4", a mesh with
      * dimensions box, gpu and fold in which adjacent ranks of a box differ in fold
      * (docs/ragged.md). At most 2^19 ranks. Default: MESHCOLL_MESH, else discovered: ranks
      * that can share memory form a box; and where every NUMA node (or socket) of every box has the

@@ -112,6 +112,31 @@ static int parse_ragged(const char *text, mc_mesh_t *mesh)
     return status;
 }
 
+/* Reads a mesh as people say it: "16", "4x8" or "2x4x8" are gpu=16, box=4,gpu=8 and rack=2,box=4,gpu=8. */
+static int parse_numbers(const char *text, mc_mesh_t *mesh)
+{
+    static const char *const names[] = {"rack", "box", "gpu"};
+    enum { MOST = MC_COUNT(names) };
+    char buffer[64];
+    mc_text_t spelt = mc_text(buffer, sizeof buffer);
+    int32_t extent[MOST], n = 0;
+    for (const char *at = text;; at++) {
+        if (n == MOST)
+            return fail_mesh_text(text, "there are more than 3 extents without names");
+        const int status = parse_number(text, &at, &extent[n++]);
+        if (status)
+            return status;
+        if (!*at)
+            break;
+        if (*at != 'x')
+            return fail_mesh_text(text,
+                                  "something other than 'x' follows an extent without a name");
+    }
+    for (int32_t i = 0; i < n; i++)
+        mc_text_add(&spelt, "%s%s=%d", i ? "," : "", names[MOST - n + i], extent[i]);
+    return mc_mesh_parse(buffer, mesh);
+}
+
 int mc_mesh_parse(const char *text, mc_mesh_t *mesh)
 {
     mc_mesh_t m = {.size = 1};
@@ -123,6 +148,8 @@ int mc_mesh_parse(const char *text, mc_mesh_t *mesh)
         return long_text;
     if (strchr(text, '+'))
         return parse_ragged(text, mesh);
+    if (isdigit((unsigned char)*text))
+        return parse_numbers(text, mesh);
     for (;;) {
         if (m.ndims == MC_MAX_DIMS)
             return fail_mesh_text(text, "there are more than 6 dimensions");

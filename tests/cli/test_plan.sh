@@ -251,6 +251,10 @@ run 0 plan reduce-scatter --mesh box=2,gpu=3 --bytes 1K --phases
 # A size is shown as it is given.
 run 0 plan bcast --mesh 4x4 --bytes 8MB
 has "bcast of 8 MB on box=4,gpu=4"
+run 0 plan bcast --mesh 2x3x4 --bytes 8MB
+has "bcast of 8 MB on rack=2,box=3,gpu=4"
+run 0 plan bcast --mesh 16 --bytes 8MB
+has "bcast of 8 MB on gpu=16"
 
 # A page has 80 columns.
 fits() {

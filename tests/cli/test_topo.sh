@@ -102,6 +102,8 @@ has "links: the preset generic, as none are given and none are tuned"
 ranks 4 0 "$MESHCOLL" topo --mesh box=2,gpu=2 --links lab --json
 gives 'j["mesh"]["text"], j["origin"], j["machines"], j["links_source"]' "('box=2,gpu=2', 'given', 1, 'lab, as given')"
 gives '[(r["rank"], r["coords"], r["machine_of"]) for r in j["ranks"]][2]' "(2, [1, 0], 0)"
+ranks 4 0 env MESHCOLL_MESH=2x2 "$MESHCOLL" topo # a program's mesh as well
+has "box=2,gpu=2: 4 ranks on 1 machine, given"
 ranks 4 2 "$MESHCOLL" topo --mesh box=3,gpu=2
 [ "$(grep -c '^meshcoll topo: .*box=2,gpu=2 would fit' <<<"$err")" -eq 1 ] || fail "strange: $err"
 

@@ -24,6 +24,17 @@ Test(mesh, text_round_trips)
     }
 }
 
+Test(mesh, extents_without_names_are_of_rack_box_and_gpu)
+{
+    static const char *const texts[][2] = {
+        {"16", "gpu=16"}, {"4x8", "box=4,gpu=8"}, {"2x4x8", "rack=2,box=4,gpu=8"}};
+    char buffer[MC_MESH_TEXT];
+    for (size_t i = 0; i < MC_COUNT(texts); i++) {
+        const mc_mesh_t mesh = mesh_of(texts[i][0]);
+        cr_assert_str_eq(mc_mesh_text(&mesh, buffer), texts[i][1]);
+    }
+}
+
 Test(mesh, wrong_texts_are_refused_with_what_was_expected)
 {
     static const char *const texts[] = {"",
@@ -38,6 +49,11 @@ Test(mesh, wrong_texts_are_refused_with_what_was_expected)
                                         "box=4,",
                                         "x=2,x=3",
                                         "box=4 ",
+                                        "4x",
+                                        "x4",
+                                        "4y4",
+                                        "0x4",
+                                        "2x2x2x2",
                                         "4=box",
                                         "a=1,b=1,c=1,d=1,e=1,f=1,g=1",
                                         "averyverylongname=3"};
