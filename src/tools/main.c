@@ -1,4 +1,5 @@
 /* The command `meshcoll`: a table of subcommands. */
+#include "base/nearest.h"
 #include "base/system/descriptor.h"
 #include "tools/common/tool.h"
 
@@ -38,14 +39,18 @@ static int run_command(const char *name, int argc, char **argv)
 {
     char known[256];
     mc_text_t list = mc_text(known, sizeof known);
+    mc_nearest_t near = mc_nearest(name, strlen(name));
+    mc_text_add(&list, "expected one of ");
     for (size_t i = 0; i < MC_COUNT(commands); i++) {
         if (strcmp(commands[i]->name, name) == 0)
             return mc_tool_exit(name, read_and_run(commands[i], argc, argv));
         mc_text_add(&list, "%s, ", commands[i]->name);
+        mc_nearest_try(&near, commands[i]->name);
     }
-    return mc_tool_exit(NULL,
-                        mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                                "there is no command '%s'; expected one of %shelp", name, known));
+    mc_nearest_try(&near, "help");
+    mc_text_add(&list, "help");
+    return mc_tool_exit(
+        NULL, mc_nearest_fail(&near, MESHCOLL_ERR_INVALID_ARG, "there is no command", known));
 }
 
 static int help_for(const char *name)

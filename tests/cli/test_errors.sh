@@ -5,8 +5,16 @@
 bcast=(plan bcast --mesh box=4,gpu=8)
 ring=(trace allreduce --mesh x=4 --strategy allreduce:ring)
 
-refused "expected one of plan, trace, verify, count, list, topo, run, overlay, simulate, status, tune, export, help" paln
+refused "expected one of plan, trace, verify, count, list, topo, run, overlay, simulate, status, tune, export, help" nonsense
 refused "there is no command 'nonsense'" help nonsense
+# A slip is told with what was meant: of commands, options, collectives, strategies, algorithms and presets of links.
+refused "there is no command 'paln': did you mean plan?" paln
+refused "there is no option '--mehs=4': did you mean --mesh?" plan bcast --mehs=4
+refused "there is no collective 'bcats': did you mean bcast?" plan bcats --mesh x=4 --bytes 1
+refused "bcast has no strategy named 'flat-rign': did you mean flat-ring?" "${bcast[@]}" --bytes 1K --strategy flat-rign
+refused "bcast has no algorithm 'mts': did you mean mst?" "${bcast[@]}" --bytes 1K --strategy "bcast:mts(box)"
+refused "there is no link preset 'dgx-h10': did you mean dgx-h100?" "${bcast[@]}" --bytes 1K --links dgx-h10
+refused "there are more than 3 extents without names" plan bcast --mesh 2x2x2x2 --bytes 1K
 
 refused "which collective? expected one of bcast, reduce" plan --mesh x=4 --bytes 1K
 refused "there is no collective 'allsum'; expected one of bcast" plan allsum --mesh x=4 --bytes 1

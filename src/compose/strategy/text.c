@@ -1,7 +1,10 @@
 /* Parses strategies; the table of named strategies. */
 #include "compose/strategy/strategy.h"
 
+#include "base/nearest.h"
+
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -243,12 +246,21 @@ static int add_patterns(mc_strategy_t *s, const mc_mesh_t *mesh, const pattern_t
     return folds && !status ? close_fold(s) : status;
 }
 
-/* For error messages: the names of a collective's strategies. */
-static void list_named(meshcoll_collective_t collective, mc_text_t *text)
+static int fail_name(meshcoll_collective_t collective, const char *name)
 {
+    char what[64], known[640];
+    mc_text_t text = mc_text(known, sizeof known);
+    mc_nearest_t near = mc_nearest(name, strlen(name));
+    const char *between = "named ones: ";
     for (size_t i = 0; i < MC_COUNT(entries); i++)
-        if (entries[i].named.collective == collective)
-            mc_text_add(text, "%s%s", text->length ? ", " : "", entries[i].named.name);
+        if (entries[i].named.collective == collective) {
+            mc_text_add(&text, "%s%s", between, entries[i].named.name);
+            mc_nearest_try(&near, entries[i].named.name);
+            between = ", ";
+        }
+    mc_text_add(&text, "; others are written collective:algorithm(dimension) …");
+    snprintf(what, sizeof what, "%s has no strategy named", mc_moves[collective].name);
+    return mc_nearest_fail(&near, MESHCOLL_ERR_STRATEGY, what, known);
 }
 
 int mc_strategy_named(const char *name, meshcoll_collective_t collective, const mc_mesh_t *mesh,
@@ -264,13 +276,7 @@ int mc_strategy_named(const char *name, meshcoll_collective_t collective, const 
             *strategy = s;
         return status;
     }
-    char known[512];
-    mc_text_t text = mc_text(known, sizeof known);
-    list_named(collective, &text);
-    return mc_fail(MESHCOLL_ERR_STRATEGY,
-                   "%s has no strategy named '%s'; named ones: %s; others are written "
-                   "collective:algorithm(dimension) …",
-                   mc_moves[collective].name, name, known);
+    return fail_name(collective, name);
 }
 
 /* A piece of the text that is parsed. */
@@ -304,13 +310,18 @@ static int fail_word(word_t w, const char *why)
 
 static int fail_algorithm(meshcoll_collective_t collective, word_t name)
 {
-    char known[256];
+    char what[64], known[256];
     mc_text_t text = mc_text(known, sizeof known);
+    mc_nearest_t near = mc_nearest(name.at, name.n);
+    const char *between = "it has ";
     for (int32_t i = 0; i < mc_n_algorithms; i++)
-        if (mc_algorithms[i].collective == collective)
-            mc_text_add(&text, "%s%s", text.length ? ", " : "", mc_algorithms[i].name);
-    return mc_fail(MESHCOLL_ERR_STRATEGY, "%s has no algorithm '%.*s'; it has %s",
-                   mc_moves[collective].name, (int)name.n, name.at, known);
+        if (mc_algorithms[i].collective == collective) {
+            mc_text_add(&text, "%s%s", between, mc_algorithms[i].name);
+            mc_nearest_try(&near, mc_algorithms[i].name);
+            between = ", ";
+        }
+    snprintf(what, sizeof what, "%s has no algorithm", mc_moves[collective].name);
+    return mc_nearest_fail(&near, MESHCOLL_ERR_STRATEGY, what, known);
 }
 
 static int fail_dim(const mc_mesh_t *mesh, word_t name, const char *why)

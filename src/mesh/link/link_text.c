@@ -1,5 +1,6 @@
 /* The text form of links, parsed and printed. */
 #include "mesh/link/link_text.h"
+#include "base/nearest.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -114,12 +115,18 @@ static int fail_preset(mc_word_t name, bool clusters)
 {
     char buffer[400];
     mc_text_t names = mc_text(buffer, sizeof buffer);
-    for (int32_t i = 0; clusters && i < mc_n_cluster_presets; i++)
-        mc_text_add(&names, "%s%s", i ? ", " : "", mc_cluster_presets[i].name);
-    for (int32_t i = 0; i < mc_n_link_presets; i++)
-        mc_text_add(&names, "%s%s", names.length ? ", " : "", mc_link_presets[i].name);
-    return mc_fail(MESHCOLL_ERR_PARSE, "there is no link preset '%.*s'; there are %s", (int)name.n,
-                   name.at, buffer);
+    mc_nearest_t near = mc_nearest(name.at, name.n);
+    const char *between = "there are ";
+    const int32_t first = clusters ? 0 : mc_n_cluster_presets;
+    for (int32_t i = first; i < mc_n_cluster_presets + mc_n_link_presets; i++) {
+        const char *const known = i < mc_n_cluster_presets
+                                      ? mc_cluster_presets[i].name
+                                      : mc_link_presets[i - mc_n_cluster_presets].name;
+        mc_text_add(&names, "%s%s", between, known);
+        mc_nearest_try(&near, known);
+        between = ", ";
+    }
+    return mc_nearest_fail(&near, MESHCOLL_ERR_PARSE, "there is no link preset", buffer);
 }
 
 /* A preset's unknown gap becomes NAN: complete() replaces it by alpha. */

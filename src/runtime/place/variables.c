@@ -1,5 +1,6 @@
 #include "runtime/place/variables.h"
 
+#include "base/nearest.h"
 #include "base/system/log.h"
 #include "runtime/place/settings.h"
 
@@ -26,50 +27,21 @@ static const char *const names[] = {
     "MESHCOLL_LAB_DIR", "MESHCOLL_LAB_EXEC", "MESHCOLL_LAB_HOLDER", "MESHCOLL_LIBNCCL",
     "MESHCOLL_NO_DOUBLE", "MESHCOLL_ON_DOUBLE", "MESHCOLL_TESTS"};
 
-/* How many letters are put in, left out or replaced to make one of the other (Levenshtein 1966); of at most MOST_NAME. */
-static size_t distance(const char *a, const char *b)
-{
-    size_t row[MOST_NAME + 1];
-    const size_t n = strlen(b);
-    for (size_t i = 0; i <= n; i++)
-        row[i] = i;
-    for (; *a; a++) {
-        size_t diagonal = row[0]++;
-        for (size_t i = 1; i <= n; i++) {
-            const size_t replaced = diagonal + (*a != b[i - 1]);
-            const size_t one = row[i - 1] < row[i] ? row[i - 1] + 1 : row[i] + 1;
-            diagonal = row[i];
-            row[i] = replaced < one ? replaced : one;
-        }
-    }
-    return row[n];
-}
-
-static void take_nearer(const char *name, const char *known, size_t *least, const char **nearest)
-{
-    const size_t d = strlen(name) <= MOST_NAME ? distance(name, known) : MOST_NAME;
-    if (d < *least) {
-        *least = d;
-        *nearest = known;
-    }
-}
-
 bool mc_variable_known(const char *name, const char **nearest)
 {
     static char strategy[MESHCOLL_COLLECTIVES][STRATEGY]; /* the same whoever writes it */
-    size_t least = strlen(name) / 4 + 1;                  /* further off it is another word */
-    const char *found = NULL;
+    mc_nearest_t near = mc_nearest(name, strlen(name));
     for (size_t i = 0; i < MC_COUNT(names); i++)
-        take_nearer(name, names[i], &least, &found);
+        mc_nearest_try(&near, names[i]);
     for (int c = 0; c < MESHCOLL_COLLECTIVES; c++) {
         snprintf(strategy[c], sizeof strategy[c], "MESHCOLL_STRATEGY_%s",
                  meshcoll_collective_name((meshcoll_collective_t)c));
         for (char *at = strategy[c]; *at; at++)
             *at = mc_upper(*at);
-        take_nearer(name, strategy[c], &least, &found);
+        mc_nearest_try(&near, strategy[c]);
     }
-    *nearest = found;
-    return least == 0;
+    *nearest = near.found;
+    return near.least == 0;
 }
 
 void mc_variables_check(void)

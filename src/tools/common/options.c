@@ -1,5 +1,7 @@
 #include "tools/common/options.h"
 
+#include "base/nearest.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
@@ -113,9 +115,17 @@ static int refuse_unknown(const mc_option_t *option, const char *text)
 {
     char known[768];
     mc_text_t list = mc_text(known, sizeof known);
+    const char *const word = text + strspn(text, "-"); /* maybe with its value, NAME=VALUE */
+    const size_t n = strcspn(word, "=");
+    mc_nearest_t near = mc_nearest(word, n);
     for (int i = 0; !is_end(&option[i]); i++)
-        if (option[i].name)
+        if (option[i].name) {
+            mc_nearest_try(&near, option[i].name);
             mc_text_add(&list, "--%s, ", option[i].name);
+        }
+    if (near.found)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "there is no option '%s': did you mean --%s?",
+                       text, near.found);
     return mc_fail(MESHCOLL_ERR_INVALID_ARG, "there is no option '%s'; expected one of %s--help",
                    text, known);
 }

@@ -1,5 +1,6 @@
 #include "tools/common/tool.h"
 
+#include "base/nearest.h"
 #include "mesh/order.h"
 
 #include <ctype.h>
@@ -66,17 +67,20 @@ int mc_read_collective(const char *text, meshcoll_collective_t *collective)
 {
     char known[256];
     mc_text_t list = mc_text(known, sizeof known);
-    for (int c = 0; c < MESHCOLL_COLLECTIVES; c++)
+    mc_nearest_t near = mc_nearest(text, text ? strlen(text) : 0);
+    mc_text_add(&list, "expected one of ");
+    for (int c = 0; c < MESHCOLL_COLLECTIVES; c++) {
         mc_text_add(&list, "%s%s", c > 0 ? ", " : "", mc_moves[c].name);
+        mc_nearest_try(&near, mc_moves[c].name);
+    }
     if (!text)
-        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "which collective? expected one of %s", known);
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "which collective? %s", known);
     for (int c = 0; c < MESHCOLL_COLLECTIVES; c++)
         if (same_letters(strcmp(text, "broadcast") == 0 ? "bcast" : text, mc_moves[c].name)) {
             *collective = (meshcoll_collective_t)c;
             return MESHCOLL_OK;
         }
-    return mc_fail(MESHCOLL_ERR_INVALID_ARG, "there is no collective '%s'; expected one of %s",
-                   text, known);
+    return mc_nearest_fail(&near, MESHCOLL_ERR_INVALID_ARG, "there is no collective", known);
 }
 
 int mc_read_mesh(const char *text, mc_mesh_t *mesh)
@@ -85,13 +89,6 @@ int mc_read_mesh(const char *text, mc_mesh_t *mesh)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                        "--mesh is missing; expected a mesh, outermost dimension first, as in "
                        "--mesh box=4,gpu=8");
-    /* 4x8, as people say it */
-    int boxes = 0, gpus = 0, end = 0;
-    char spelt[64];
-    if (sscanf(text, "%9dx%9d%n", &boxes, &gpus, &end) == 2 && !text[end]) {
-        snprintf(spelt, sizeof spelt, "box=%d,gpu=%d", boxes, gpus);
-        return mc_mesh_parse(spelt, mesh);
-    }
     return mc_mesh_parse(text, mesh);
 }
 
