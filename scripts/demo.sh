@@ -23,7 +23,7 @@ export MESHCOLL_TUNE_FILE=$PWD/$out/links.json
 
 # Messages that are sent whole overflow the queue of a box's NIC, which the model knows nothing of: in segments what is
 # predicted is what is measured (docs/demo.md).
-seconds=10 sizes=1024,4096,16384,65536,262144,524288,1048576,4194304 plan=4M
+seconds=10 sizes=1024,4096,16384,65536,262144,1048576,2097152,4194304 plan=4M
 strategies="best,option1 segments=32,option2 segments=32,option3 segments=32,flat-mst,flat-ring"
 rounds=(-w 1 -n 10 --max-time 0.5)
 about="the build takes a minute, measuring the links 15 s, the race 45 s"
