@@ -203,8 +203,10 @@ WorkPtr Backend::allreduce_coalesced(Tensors &tensors,
     const at::AutoDispatchBelowADInplaceOrView guard;
     const auto work =
         make(OpType::ALLREDUCE_COALESCED, "meshcoll:all_reduce", options.timeout, tensors);
-    for (const at::Tensor &tensor : tensors)
+    for (const at::Tensor &tensor : tensors) {
+        work->next_entry();
         add_allreduce(*work, tensor, options.reduceOp);
+    }
     return post(work, tensors);
 }
 
@@ -252,8 +254,10 @@ WorkPtr Backend::allgather_into_tensor_coalesced(Tensors &outputs, Tensors &inpu
     const auto work = make(OpType::COALESCED, "meshcoll:all_gather", options.timeout, inputs);
     TORCH_CHECK_VALUE(outputs.size() == inputs.size(), "meshcoll: ", inputs.size(), " inputs, but ",
                       outputs.size(), " outputs");
-    for (size_t i = 0; i < inputs.size(); i++)
+    for (size_t i = 0; i < inputs.size(); i++) {
+        work->next_entry();
         add_allgather(*work, outputs[i], inputs[i]);
+    }
     return post(work, outputs);
 }
 
@@ -301,6 +305,7 @@ WorkPtr Backend::allgather_coalesced(TensorLists &outputs, Tensors &inputs,
                               " outputs for ", inputs.size(), " inputs");
             of_ranks.push_back(list[i]);
         }
+        work->next_entry();
         add_allgather(*work, of_ranks, inputs[i]);
     }
     for (const Tensors &list : outputs)
@@ -418,8 +423,10 @@ WorkPtr Backend::reduce_scatter_tensor_coalesced(Tensors &outputs, Tensors &inpu
     const auto work = make(OpType::COALESCED, "meshcoll:reduce_scatter", options.timeout, inputs);
     TORCH_CHECK_VALUE(outputs.size() == inputs.size(), "meshcoll: ", inputs.size(), " inputs, but ",
                       outputs.size(), " outputs");
-    for (size_t i = 0; i < inputs.size(); i++)
+    for (size_t i = 0; i < inputs.size(); i++) {
+        work->next_entry();
         add_reduce_scatter(*work, outputs[i], inputs[i], options.reduceOp);
+    }
     return post(work, outputs);
 }
 

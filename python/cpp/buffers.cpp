@@ -76,35 +76,65 @@ static bool is_direct(const at::Tensor &t)
     return t.is_contiguous() && !t.is_conj() && !t.is_neg();
 }
 
+/* Are its values those before the call until it is read, though other entries of the list are written? */
+static bool can_be_read(Work &work, const at::Tensor &t)
+{
+    return is_direct(t) && (!work.entries() || work.entries()->may_read(t));
+}
+
+static bool can_be_written(Work &work, const at::Tensor &t)
+{
+    return is_direct(t) && (!work.entries() || work.entries()->may_write(t));
+}
+
+static at::Tensor copy_of(const at::Tensor &t)
+{
+    return t.detach().clone(at::MemoryFormat::Contiguous).resolve_conj().resolve_neg();
+}
+
+static void will_be_read(Work &work, const at::Tensor &t)
+{
+    if (work.entries())
+        work.entries()->reads(t);
+}
+
+static void will_be_written(Work &work, const at::Tensor &t)
+{
+    if (work.entries())
+        work.entries()->writes(t);
+}
+
 at::Tensor input_of(Work &work, const at::Tensor &tensor)
 {
     check_tensor_of(work, tensor);
-    const at::Tensor b =
-        is_direct(tensor) ? tensor : tensor.detach().resolve_conj().resolve_neg().contiguous();
+    const at::Tensor b = can_be_read(work, tensor) ? tensor : copy_of(tensor);
+    will_be_read(work, b);
     work.keep(b);
+    return b;
+}
+
+/* What the tensor gets at the end, if it is not the tensor itself. */
+static at::Tensor to_be_output(Work &work, const at::Tensor &tensor, const at::Tensor &b)
+{
+    will_be_written(work, tensor);
+    work.keep(b);
+    if (!b.is_same(tensor))
+        work.then([tensor, b] { tensor.copy_(b); });
     return b;
 }
 
 at::Tensor in_place_of(Work &work, const at::Tensor &tensor)
 {
     check_output(work, tensor);
-    const at::Tensor b = input_of(work, tensor);
-    if (!b.is_same(tensor))
-        work.then([tensor, b] { tensor.copy_(b); });
-    return b;
+    return to_be_output(work, tensor, can_be_written(work, tensor) ? tensor : copy_of(tensor));
 }
 
 at::Tensor output_of(Work &work, const at::Tensor &tensor)
 {
     check_output(work, tensor);
-    if (is_direct(tensor)) {
-        work.keep(tensor);
-        return tensor;
-    }
-    const at::Tensor b = at::empty(tensor.sizes(), tensor.options());
-    work.keep(b);
-    work.then([tensor, b] { tensor.copy_(b); });
-    return b;
+    const bool is_free = can_be_written(work, tensor);
+    return to_be_output(work, tensor,
+                        is_free ? tensor : at::empty(tensor.sizes(), tensor.options()));
 }
 
 static bool overlap(const at::Tensor &a, const at::Tensor &b)
@@ -170,8 +200,9 @@ at::Tensor inputs_of(Work &work, const Tensors &tensors)
 {
     const int64_t total = check_alike(work, tensors);
     at::Tensor all;
-    if (are_adjacent(tensors)) {
+    if (are_adjacent(tensors) && can_be_read(work, joined(tensors, total))) {
         all = joined(tensors, total);
+        will_be_read(work, all);
     } else {
         all = at::empty({total}, tensors[0].options());
         int64_t first = 0;
@@ -189,11 +220,14 @@ at::Tensor outputs_of(Work &work, const Tensors &tensors)
     const int64_t total = check_alike(work, tensors);
     for (const at::Tensor &t : tensors)
         check_output(work, t);
-    if (are_adjacent(tensors)) {
+    if (are_adjacent(tensors) && can_be_written(work, joined(tensors, total))) {
         const at::Tensor all = joined(tensors, total);
+        will_be_written(work, all);
         work.keep(all);
         return all;
     }
+    for (const at::Tensor &t : tensors)
+        will_be_written(work, t);
     const at::Tensor all = at::empty({total}, tensors[0].options());
     work.keep(all);
     work.then([tensors, all] {

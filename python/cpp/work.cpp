@@ -57,6 +57,15 @@ void Work::keep(std::shared_ptr<Operation> operation)
 void Work::set_result(std::vector<at::Tensor> outputs)
 {
     outputs_ = std::move(outputs);
+    entries_.reset();
+}
+
+void Work::next_entry()
+{
+    if (entries_)
+        entries_->begin_next();
+    else
+        entries_ = std::make_unique<Entries>();
 }
 
 meshcoll_received_t *Work::receives(size_t bytes)

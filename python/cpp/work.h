@@ -4,6 +4,7 @@
 
 #include "call.h"
 #include "mesh.h"
+#include "regions.h"
 #include "types.h"
 
 #include <torch/csrc/distributed/c10d/Work.hpp>
@@ -45,6 +46,13 @@ class Work : public c10d::Work
     void keep(const at::Tensor &tensor);
     void keep(std::shared_ptr<Operation> operation);
     void set_result(std::vector<at::Tensor> outputs);
+    /* What is added from now on belongs to the next entry of a list. */
+    void next_entry();
+    /* NULL of a call without a list. */
+    Entries *entries()
+    {
+        return entries_.get();
+    }
     /* It receives one message, of exactly this many bytes. */
     meshcoll_received_t *receives(size_t bytes);
 
@@ -115,6 +123,7 @@ class Work : public c10d::Work
 
     const uint64_t sequence_;
     const at::Device device_;
+    std::unique_ptr<Entries> entries_; /* until it is posted */
     std::deque<Part> parts_; /* none is added after it was posted */
     bool receives_ = false, counted_ = false;
     size_t expected_ = 0; /* bytes */

@@ -1,5 +1,5 @@
-"""What one rank's arguments alone decide: outputs that overlap inputs, refusals after which the group lives, and ids of
-devices without a device. torchrun --nproc-per-node 4 arguments.py"""
+"""What one rank's arguments alone decide: outputs that overlap inputs, entries that overlap one another, refusals after
+which the group lives, and ids of devices without a device. torchrun --nproc-per-node 4 arguments.py"""
 
 import torch
 import torch.distributed as dist
@@ -115,6 +115,54 @@ def layouts(rank, size):
             assert torch.equal(output, everyone), f"{name}, {count} elements"
 
 
+def views(buffer, count):
+    """Of 4 times `count` elements: lists whose entries share memory."""
+    return {
+        "one tensor twice": [buffer, buffer],
+        "parts that overlap": [buffer[:3 * count], buffer[count:]],
+        "a whole and its parts": [buffer[:count], buffer, buffer[2 * count:]],
+        "every second and all": [buffer[::2], buffer],
+        "all and every second": [buffer, buffer[1::2]],
+        "two columns and a row": [buffer.view(-1, 2)[:, 0], buffer.view(-1, 2)[:, 1], buffer[:2]],
+        "apart": [buffer[:count], buffer[count:3 * count], buffer[3 * count:]],
+    }
+
+
+def shared_sums(rank, size):
+    """Entries of a list are summed as they were before the call."""
+    for count in SIZES:
+        for name in views(torch.zeros(4 * count), count):
+            for _ in range(3):
+                buffer = part(rank, 4 * count)
+                dist.group.WORLD.allreduce_coalesced(views(buffer, count)[name]).wait()
+                assert torch.equal(buffer, sum(part(r, 4 * count) for r in range(size))), f"{name}, {count} elements"
+
+
+def shared_blocks(rank, size):
+    """The output of an entry is the input of another, before it and behind it."""
+    pg = dist.group.WORLD
+    for count in SIZES:
+        def inputs_in(buffer):
+            return [torch.empty(size * count), buffer, torch.empty(size * count)], \
+                   [buffer[count:2 * count], part(rank, count), buffer[:count]]
+        buffer = gathered(size, count) + rank
+        outputs, inputs = inputs_in(buffer)
+        want = [torch.cat([part(1, count) + r for r in range(size)]), gathered(size, count),
+                torch.cat([part(0, count) + r for r in range(size)])]
+        pg.allgather_into_tensor_coalesced(outputs, inputs).wait()
+        assert all(map(torch.equal, outputs, want)), f"all-gather of {count} elements"
+        buffer = gathered(size, count) + rank
+        outputs, inputs = inputs_in(buffer)
+        lists = [list(output.chunk(size)) for output in outputs]
+        pg.allgather_coalesced([[of[r] for of in lists] for r in range(size)], inputs).wait()
+        assert all(map(torch.equal, outputs, want)), f"all-gather of lists of {count} elements"
+        buffer = gathered(size, count)
+        first, second = buffer[:count], torch.empty(count)
+        pg.reduce_scatter_tensor_coalesced([first, second], [buffer.clone(), buffer]).wait()
+        for output in (first, second):
+            assert torch.equal(output, size * part(rank, count)), f"reduce-scatter of {count} elements"
+
+
 def one_rank_differs(rank, size):
     """In place on one rank, elsewhere on others."""
     for count in SIZES:
@@ -171,8 +219,8 @@ def main():
     rank, size = common.begin()
     assert size >= 2
     cases = common.Cases()
-    for case in (all_gathers, uneven, gathers, reduce_scatters, all_to_alls, layouts, one_rank_differs, refused_on_one,
-                 barrier_ids):
+    for case in (all_gathers, uneven, gathers, reduce_scatters, all_to_alls, layouts, shared_sums, shared_blocks,
+                 one_rank_differs, refused_on_one, barrier_ids):
         cases.run(case.__name__, case, rank, size)
     cases.end()
 
