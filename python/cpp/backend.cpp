@@ -24,6 +24,7 @@ Backend::Backend(Setup setup, MakeBackend make_gloo)
       monitored_(setup.store, setup.rank, setup.size, setup.tag),
       mesh_(Mesh::open(std::move(setup)))
 {
+    lanes_[0].mesh = mesh_;
 }
 
 Backend::~Backend()
@@ -31,30 +32,72 @@ Backend::~Backend()
     close();
 }
 
+/* Of the line that calls. A group that is being closed has no further one: the first one refuses the call. */
+Backend::Lane &Backend::lane()
+{
+    const int depth = Line::current()->depth();
+    if (depth > 0)
+        mesh_->check_ours();
+    const std::lock_guard<std::mutex> lock(lanes_mutex_);
+    const auto found = lanes_.find(depth);
+    if (found != lanes_.end())
+        return found->second;
+    if (closing_)
+        return lanes_.at(0);
+    auto mesh = mesh_->sibling(depth);
+    Lane &made = lanes_[depth];
+    made.mesh = std::move(mesh);
+    return made;
+}
+
+std::vector<std::shared_ptr<Mesh>> Backend::meshes() const
+{
+    std::vector<std::shared_ptr<Mesh>> meshes;
+    const std::lock_guard<std::mutex> lock(lanes_mutex_);
+    for (const auto &lane : lanes_)
+        meshes.push_back(lane.second.mesh);
+    return meshes;
+}
+
 void Backend::close()
 {
-    mesh_->close();
+    {
+        const std::lock_guard<std::mutex> lock(lanes_mutex_);
+        closing_ = true;
+    }
+    for (const auto &mesh : meshes())
+        mesh->close();
 }
 
 void Backend::shutdown()
 {
     close();
-    mesh_->await_closed(PATIENCE);
+    Mesh::await_all(meshes(), deadline(PATIENCE));
 }
 
 void Backend::abort()
 {
-    mesh_->abort("by torch.distributed");
+    for (const auto &mesh : meshes())
+        mesh->abort("by torch.distributed");
 }
 
 void Backend::setTimeout(Timeout timeout)
 {
-    mesh_->set_timeout(timeout);
+    for (const auto &mesh : meshes())
+        mesh->set_timeout(timeout);
+}
+
+int Backend::failure() const
+{
+    for (const auto &mesh : meshes())
+        if (mesh->failure() != MESHCOLL_OK)
+            return mesh->failure();
+    return MESHCOLL_OK;
 }
 
 c10d::ErrorType Backend::getError()
 {
-    switch (mesh_->failure()) {
+    switch (failure()) {
     case MESHCOLL_OK:
         return c10d::ErrorType::SUCCESS;
     case MESHCOLL_ERR_TIMEOUT:
@@ -78,22 +121,24 @@ c10::intrusive_ptr<c10d::Backend::Options> Backend::getBackendOptions()
 c10::intrusive_ptr<Work> Backend::make(OpType type, const char *title, Timeout timeout,
                                        const Tensors &inputs, std::optional<at::Device> device)
 {
-    const Timeout limit = timeout == c10d::kUnsetTimeout ? mesh_->timeout() : timeout;
+    const bool is_message = type == OpType::SEND || type == OpType::RECV;
+    const auto mesh = is_message ? mesh_ : lane().mesh;
+    const Timeout limit = timeout == c10d::kUnsetTimeout ? mesh->timeout() : timeout;
     if (!device && !inputs.empty() && inputs[0].defined())
         device = inputs[0].device();
     if (device && device->is_cuda())
-        return c10::make_intrusive<DeviceWork>(mesh_, type, title, sequence_++, limit, inputs,
+        return c10::make_intrusive<DeviceWork>(mesh, type, title, sequence_++, limit, inputs,
                                                *device);
-    return c10::make_intrusive<Work>(mesh_, type, title, sequence_++, limit, inputs);
+    return c10::make_intrusive<Work>(mesh, type, title, sequence_++, limit, inputs);
 }
 
 WorkPtr Backend::post(const c10::intrusive_ptr<Work> &work, Tensors result)
 {
     work->set_result(std::move(result));
     if (work->device().is_cuda())
-        mesh_->post_on_device(c10::static_intrusive_pointer_cast<DeviceWork>(work));
+        work->mesh().post_on_device(c10::static_intrusive_pointer_cast<DeviceWork>(work));
     else
-        mesh_->post(work);
+        work->mesh().post(work);
     return work;
 }
 
@@ -181,10 +226,11 @@ void Backend::add_allreduce(Work &work, const at::Tensor &tensor, const c10d::Re
 /* The first one waits for all ranks. */
 WorkPtr Backend::sparse_allreduce(Tensors &tensors, const c10d::AllreduceOptions &options)
 {
-    if (!gloo_)
-        gloo_ = make_gloo_();
+    Lane &its = lane();
+    if (!its.gloo)
+        its.gloo = make_gloo_(Line::current()->depth());
     sequence_++;
-    return gloo_->allreduce(tensors, options);
+    return its.gloo->allreduce(tensors, options);
 }
 
 WorkPtr Backend::allreduce(Tensors &tensors, const c10d::AllreduceOptions &options)

@@ -8,6 +8,8 @@
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 #include <torch/version.h>
 
+#include <map>
+
 namespace meshcoll_torch
 {
 
@@ -15,12 +17,12 @@ using Tensors = std::vector<at::Tensor>;
 using TensorLists = std::vector<std::vector<at::Tensor>>;
 using Timeout = std::chrono::milliseconds;
 using WorkPtr = c10::intrusive_ptr<c10d::Work>;
-using MakeBackend = std::function<c10::intrusive_ptr<c10d::Backend>()>;
+using MakeBackend = std::function<c10::intrusive_ptr<c10d::Backend>(int depth)>;
 
 class Backend : public c10d::Backend
 {
   public:
-    /* make_gloo: of the same ranks, called by all of them; may be empty */
+    /* make_gloo: of the same ranks, called by all of them, for the calls of lines of one depth; may be empty */
     Backend(Setup setup, MakeBackend make_gloo);
     ~Backend() override;
 
@@ -110,11 +112,22 @@ class Backend : public c10d::Backend
 
     WorkPtr sparse_allreduce(Tensors &tensors, const c10d::AllreduceOptions &options);
 
+    /* Collectives that a line begins, by its depth (Line), have an order of their own. */
+    struct Lane {
+        std::shared_ptr<Mesh> mesh;
+        c10::intrusive_ptr<c10d::Backend> gloo; /* once there were sparse tensors */
+    };
+    Lane &lane();
+    int failure() const;
+    std::vector<std::shared_ptr<Mesh>> meshes() const;
+
     const MakeBackend make_gloo_;
     MonitoredBarrier monitored_;
-    const std::shared_ptr<Mesh> mesh_;
+    const std::shared_ptr<Mesh> mesh_; /* of the program's threads, and for messages */
     std::atomic<uint64_t> sequence_{0};
-    c10::intrusive_ptr<c10d::Backend> gloo_; /* once there were sparse tensors */
+    mutable std::mutex lanes_mutex_;
+    std::map<int, Lane> lanes_;
+    bool closing_ = false; /* no further lane is made */
 };
 
 } // namespace meshcoll_torch

@@ -20,8 +20,16 @@ struct Helpers {
 };
 } // namespace
 
+static thread_local bool serves = false;
+
+bool is_helper()
+{
+    return serves;
+}
+
 static void serve()
 {
+    serves = true;
     Helpers &p = of_this_process<Helpers>();
     std::unique_lock<std::mutex> lock(p.mutex);
     for (;;) {

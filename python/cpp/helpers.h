@@ -17,6 +17,9 @@ namespace meshcoll_torch
  */
 void run_aside(std::function<void()> task);
 
+/* Is this one of these threads? */
+bool is_helper();
+
 /* What to say of it. */
 std::string no_thread(const char *what, const std::system_error &error);
 

@@ -5,6 +5,8 @@
 #include "helpers.h"
 #include "process.h"
 
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+
 #include <algorithm>
 #include <iterator>
 #include <system_error>
@@ -54,6 +56,17 @@ std::shared_ptr<Mesh> Mesh::open(Setup setup)
     std::erase_if(all.meshes, [](const auto &m) { return m.expired(); });
     all.meshes.push_back(mesh);
     return mesh;
+}
+
+std::shared_ptr<Mesh> Mesh::sibling(int depth) const
+{
+    Setup setup = setup_;
+    setup.store = c10::make_intrusive<c10d::PrefixStore>(
+        "meshcoll/callbacks/" + std::to_string(depth), setup_.store);
+    setup.timeout = timeout_.load();
+    setup.name +=
+        (setup.name.empty() ? "" : ", ") + std::string("calls that callbacks of futures make");
+    return open(std::move(setup));
 }
 
 /* "", or why there is none. */
@@ -446,8 +459,7 @@ static std::vector<std::shared_ptr<Mesh>> open_meshes()
     return open;
 }
 
-/* Whether all are closed at `end`. */
-static bool await_all(const std::vector<std::shared_ptr<Mesh>> &meshes, Clock::time_point end)
+bool Mesh::await_all(const std::vector<std::shared_ptr<Mesh>> &meshes, Clock::time_point end)
 {
     bool closed = true;
     for (const auto &mesh : meshes) {

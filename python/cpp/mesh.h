@@ -3,6 +3,7 @@
 #define MESHCOLL_TORCH_MESH_H
 
 #include "exchange.h"
+#include "order.h"
 
 #include <meshcoll/meshcoll.h>
 
@@ -46,6 +47,8 @@ class Mesh : public std::enable_shared_from_this<Mesh>
 {
   public:
     static std::shared_ptr<Mesh> open(Setup setup);
+    /* Another mesh of the same ranks, for the calls of callbacks (Line). */
+    std::shared_ptr<Mesh> sibling(int depth) const;
 
     /* Starts the operation, now or as soon as the mesh is there. */
     void post(const c10::intrusive_ptr<Work> &work);
@@ -88,6 +91,8 @@ class Mesh : public std::enable_shared_from_this<Mesh>
     void close();
     /* Whether it was closed within this time. */
     bool await_closed(std::chrono::milliseconds patience);
+    /* Whether all are closed at `end`. */
+    static bool await_all(const std::vector<std::shared_ptr<Mesh>> &meshes, Clock::time_point end);
     /* The status of its first failure, MESHCOLL_OK if there was none. */
     int failure() const
     {
@@ -97,6 +102,11 @@ class Mesh : public std::enable_shared_from_this<Mesh>
     const std::string &name() const
     {
         return setup_.name;
+    }
+    /* Of callbacks on futures of its works. */
+    const std::shared_ptr<Group> &group() const
+    {
+        return group_;
     }
 
     /* Throws in a forked child of its process. */
@@ -132,6 +142,7 @@ class Mesh : public std::enable_shared_from_this<Mesh>
     bool is_open();
 
     const Setup setup_;
+    const std::shared_ptr<Group> group_ = std::make_shared<Group>();
     const int pid_;
     Exchange exchange_;
     std::atomic<std::chrono::milliseconds> timeout_;

@@ -3,7 +3,7 @@
 
 #include <pybind11/chrono.h>
 #include <pybind11/functional.h>
-#include <torch/csrc/utils/pybind.h>
+#include <torch/csrc/jit/python/pybind_utils.h>
 
 namespace meshcoll_torch
 {
@@ -43,6 +43,29 @@ class PythonBackend : public Backend
     }
 };
 
+using PythonFuture = torch::jit::PythonFutureWrapper;
+using Future = c10::intrusive_ptr<c10::ivalue::Future>;
+
+static void open_gate(const Future &gate, const Future &of, std::exception_ptr error)
+{
+    if (error || of->hasError())
+        gate->setError(error ? error : of->exception_ptr());
+    else
+        gate->markCompleted(of->value());
+}
+
+/* Completes the gate as the future, when it is a callback's turn. */
+static void hang(const PythonFuture &future, Group &group, const PythonFuture &gate)
+{
+    group.hang(
+        [of = future.fut](std::function<void()> ready) {
+            of->addCallback([ready](c10::ivalue::Future &) { ready(); }, false);
+        },
+        [gate = gate.fut, of = future.fut](std::exception_ptr error) {
+            open_gate(gate, of, error);
+        });
+}
+
 static c10::intrusive_ptr<c10d::Backend> create(c10::intrusive_ptr<c10d::Store> store, int rank,
                                                 int size, double timeout,
                                                 std::optional<std::string> mesh, std::string name,
@@ -61,6 +84,16 @@ PYBIND11_MODULE(_torch, m)
     namespace py = pybind11;
     m.doc() = "The backend of torch.distributed over libmeshcoll; use meshcoll.torch.";
     py::module::import("torch.distributed");
+    using meshcoll_torch::Group;
+    using meshcoll_torch::PythonFuture;
+    using meshcoll_torch::Work;
+    py::class_<Group, std::shared_ptr<Group>>(m, "Group");
+    py::class_<Work, c10d::Work, c10::intrusive_ptr<Work>>(m, "Work")
+        .def("is_collective", &Work::is_collective)
+        .def("group", [](const Work &work) { return work.mesh().group(); });
+    m.def("same_as",
+          [](PythonFuture &future, const PythonFuture &other) { future.fut = other.fut; });
+    m.def("hang", &meshcoll_torch::hang);
     m.def("create", &meshcoll_torch::create, py::arg("store"), py::arg("rank"), py::arg("size"),
           py::arg("timeout"), py::arg("mesh"), py::arg("name"), py::arg("tag"),
           py::arg("make_gloo") = nullptr, py::call_guard<py::gil_scoped_release>());

@@ -60,6 +60,12 @@ void Work::set_result(std::vector<at::Tensor> outputs)
     entries_.reset();
 }
 
+bool Work::is_collective() const
+{
+    using c10d::OpType;
+    return opType_ != OpType::SEND && opType_ != OpType::RECV && opType_ != OpType::RECVANYSOURCE;
+}
+
 void Work::next_entry()
 {
     if (entries_)

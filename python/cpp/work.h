@@ -65,6 +65,11 @@ class Work : public c10d::Work
     {
         return !receives_;
     }
+    bool is_collective() const;
+    Mesh &mesh() const
+    {
+        return *mesh_;
+    }
 
     /* By torch. */
 

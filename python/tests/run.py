@@ -34,6 +34,7 @@ TESTS = [
     ("arguments, 3 ranks", "arguments.py", 3, {}),
     ("training, 2 ranks", "training.py", 2, {}),
     ("training, 4 ranks", "training.py", 4, {}),
+    *[(f"callbacks, {ranks} ranks", "callbacks.py", ranks, {}) for ranks in (2, 4)],
     ("groups", "groups.py", 3, {}),
     *[(f"limits, {case}", f"limits.py {case}", 2, {}) for case in ("late", "impatient", "aborted")],
     ("leaves", "leaves.py", 2, {}),

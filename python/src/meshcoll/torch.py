@@ -52,6 +52,38 @@ def version():
     return _torch.version()
 
 
+class _Future(torch._C.Future):
+    """torch runs a callback at once where the future is complete already, else in the thread that completes it, so that
+    what it begins would have another place among the calls on each rank. Callbacks of this one, and of the futures that
+    then() returns, run in the order of a group (order.h)."""
+
+    def __init__(self, group, future):
+        super().__init__([])
+        _torch.same_as(self, future)
+        self._group = group
+
+    def then(self, callback):
+        gate = torch._C.Future([])
+        result = _Future(self._group, gate.then(callback))
+        _torch.hang(self, self._group, gate)
+        return result
+
+    def add_done_callback(self, callback):
+        gate = torch._C.Future([])
+        gate.add_done_callback(callback)
+        _torch.hang(self, self._group, gate)
+
+
+def _get_future(work):
+    """Of receives and sends torch's own: they have no order. Those of works on a GPU, too, are complete when they are
+    made, and callbacks run in the program's order."""
+    future = dist.Work.get_future(work)
+    return _Future(work.group(), future) if work.is_collective() else future
+
+
+_torch.Work.get_future = _get_future
+
+
 def _extents(text):
     """The dimensions of "box=2,gpu=4" as (name, extent); None for unequal boxes, "box=4+3"."""
     dims = []
@@ -89,11 +121,11 @@ def _base(store):
     return store
 
 
-def _gloo(store, _base_of_it, tag, rank, size, timeout):
-    """For sparse tensors: Gloo among the same ranks."""
+def _gloo(store, _base_of_it, tag, rank, size, timeout, depth):
+    """For sparse tensors: Gloo among the same ranks, another one for calls in callbacks (order.h)."""
     if not dist.is_gloo_available():
         raise ValueError("meshcoll takes sparse tensors where torch has Gloo, which this one lacks")
-    return dist.ProcessGroupGloo(dist.PrefixStore(f"meshcoll/{tag}/gloo", store), rank, size, timeout=timeout)
+    return dist.ProcessGroupGloo(dist.PrefixStore(f"meshcoll/{tag}/gloo/{depth}", store), rank, size, timeout=timeout)
 
 
 def _times_made(store, rank, size):
