@@ -2,9 +2,11 @@
 #include "job/monitor/monitor.h"
 
 #include <criterion/criterion.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { RANKS = 30 };
 #define SECONDS 10.0
@@ -232,4 +234,32 @@ Test(monitor, strangers_are_refused, .timeout = 60)
         cr_expect_not(mc_news_fatal(mc_monitor_board(job.monitor[r]), &news), "%s", news.text);
     }
     close_all(&job);
+}
+
+/* Its parent is stopped: the kernel has taken the connection, and nobody answers. */
+Test(monitor, who_closes_does_not_wait_for_a_parent_that_is_silent, .timeout = 60)
+{
+    mc_monitor_t *monitor;
+    mc_contact_t contact[2];
+    mc_endpoint_t bound;
+    mc_monitor_secret_t secret;
+    const int32_t machine[2] = {0, 0};
+    int listener;
+    cr_assert_eq(mc_monitor_draw(&secret), MESHCOLL_OK);
+    cr_assert_eq(mc_monitor_open(2, NULL, 4, &monitor, &contact[1]), MESHCOLL_OK);
+    contact[0] = contact[1];
+    cr_assert(!mc_wire_listen_free(&contact[1].network.at[0], &listener) &&
+              !mc_wire_own(listener, &bound));
+    contact[0].port = bound.port;
+    cr_assert(mc_monitor_start(monitor, &(mc_monitor_params_t){.rank = 1,
+                                                               .contact = contact,
+                                                               .stride = sizeof contact[0],
+                                                               .machine = machine,
+                                                               .secret = secret}));
+    struct pollfd comes = {.fd = listener, .events = POLLIN};
+    cr_assert_eq(poll(&comes, 1, 10000), 1);
+    const double before = mc_now();
+    mc_monitor_close(monitor);
+    cr_expect_lt(mc_now() - before, 4);
+    close(listener);
 }

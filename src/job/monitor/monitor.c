@@ -13,9 +13,10 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
-enum { BROADCAST_SECONDS = 1, JOIN_SECONDS = 2, SILENCE_MOST = 3600 };
+enum { BROADCAST_SECONDS = 1, JOIN_SECONDS = 2, GREETING_MS = 1000, SILENCE_MOST = 3600 };
 #define SILENCE       4.0
 #define SILENCE_LEAST 2.0
 
@@ -171,7 +172,7 @@ int mc_monitor_open(int32_t size, const mc_network_t *network, double silence,
     mc_monitor_t *const m = calloc(1, sizeof *m);
     if (!m)
         return mc_fail_memory("a monitor");
-    m->acceptor.listener = m->epoll = m->wake = -1;
+    m->acceptor.listener = m->epoll = m->wake = m->greeting = -1;
     m->silence = silence;
     mc_news_open(&m->board);
     pthread_mutex_init(&m->lock, NULL);
@@ -243,6 +244,27 @@ static void wake(const mc_monitor_t *m)
         (void)!write(m->wake, &one, sizeof one);
 }
 
+static struct timespec in_ms(int ms)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    t.tv_nsec += ms % 1000 * 1000000L;
+    t.tv_sec += ms / 1000 + t.tv_nsec / 1000000000L;
+    t.tv_nsec %= 1000000000L;
+    return t;
+}
+
+/* A parent that lives lets this one in within a moment, and would else take its leaving for its end. */
+static void end_greeting(mc_monitor_t *m)
+{
+    const struct timespec end = in_ms(GREETING_MS);
+    pthread_mutex_lock(&m->lock);
+    while (m->greeting >= 0 && pthread_cond_timedwait(&m->told, &m->lock, &end) != ETIMEDOUT) {}
+    if (m->greeting >= 0)
+        (void)shutdown(m->greeting, SHUT_RDWR);
+    pthread_mutex_unlock(&m->lock);
+}
+
 void mc_monitor_close(mc_monitor_t *m)
 {
     if (!m)
@@ -253,6 +275,7 @@ void mc_monitor_close(mc_monitor_t *m)
     pthread_mutex_unlock(&m->lock);
     if (m->has_thread) {
         wake(m);
+        end_greeting(m);
         pthread_join(m->thread, NULL);
     }
     unlist(m);
@@ -274,16 +297,6 @@ void mc_monitor_close(mc_monitor_t *m)
 mc_news_board_t *mc_monitor_board(mc_monitor_t *m)
 {
     return &m->board;
-}
-
-static struct timespec in_ms(int ms)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    t.tv_nsec += ms % 1000 * 1000000L;
-    t.tv_sec += ms / 1000 + t.tv_nsec / 1000000000L;
-    t.tv_nsec %= 1000000000L;
-    return t;
 }
 
 void mc_monitor_broadcast(mc_monitor_t *m, const mc_news_t *news)

@@ -205,6 +205,14 @@ typedef struct {
     double seconds;
 } goal_t;
 
+static void set_greeting(mc_monitor_t *m, int fd)
+{
+    pthread_mutex_lock(&m->lock);
+    m->greeting = fd;
+    pthread_cond_broadcast(&m->told);
+    pthread_mutex_unlock(&m->lock);
+}
+
 static int greet(void *context, int fd)
 {
     const goal_t *const goal = context;
@@ -216,6 +224,17 @@ static int greet(void *context, int fd)
     if (failed)
         return failed;
     return a.code == MC_ANSWER_OK ? 0 : ECONNREFUSED;
+}
+
+/* The parent may be stopped: a monitor that is closed meanwhile ends it. */
+static int greet_parent(void *monitor, int fd)
+{
+    mc_monitor_t *const m = monitor;
+    const goal_t goal = {&m->self, m->parent, MC_HELLO_CHILD, CONNECT_SECONDS};
+    set_greeting(m, fd);
+    const int failed = greet((void *)&goal, fd);
+    set_greeting(m, -1);
+    return failed;
 }
 
 int mc_reach_connect(const mc_monitor_t *m, int32_t rank, mc_hello_kind_t kind, double seconds,
@@ -235,7 +254,8 @@ void mc_reach_parent(mc_monitor_t *m)
         return;
     mc_endpoint_t at = m->contact[parent].network.at[0];
     at.port = m->contact[parent].port;
-    while ((failed = mc_reach_connect(m, parent, MC_HELLO_CHILD, CONNECT_SECONDS, &fd)) &&
+    while ((failed = mc_contact_connect(&m->own, &m->contact[parent], CONNECT_SECONDS, greet_parent,
+                                        m, &fd)) &&
            mc_now() < end && !atomic_load(&m->stop) && !has_ended(m, parent))
         if (failed != EMFILE || !mc_acceptor_spend(&m->acceptor))
             nanosleep(&(struct timespec){.tv_nsec = RETRY_MS * 1000000L}, NULL);

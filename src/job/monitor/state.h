@@ -37,6 +37,7 @@ struct mc_monitor {
     bool joined;          /* the tree is complete: its first barrier is over */
     bool waits, released; /* this rank is in the barrier; all are */
     bool torn;            /* the tree is not complete, so that there is no barrier */
+    int greeting;         /* the connection to its parent while that has not let it in; -1: none */
     int *survivor;        /* connections of those that have joined, by rank; -1: not there */
     bool gathered;        /* no more may join */
     mc_monitor_t *next_open;
