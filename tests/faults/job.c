@@ -81,11 +81,11 @@ static void *befall_soon(void *ms)
 {
     nap(*(const int *)ms);
     mark();
-    raise(SIGKILL);
+    raise(is("halt") ? SIGSTOP : SIGKILL);
     return NULL;
 }
 
-/* The victim dies while the mesh is made. */
+/* The victim dies, or is stopped, while the mesh is made. */
 static void die_soon(void)
 {
     static int ms;
@@ -288,7 +288,8 @@ static int play(meshcoll_t *mesh)
         return agree(mesh);
     if (is("slower"))
         return slow_down(mesh);
-    const bool from_outside = is("link") || is("box") || is("scan"); /* made by run.py */
+    /* made by run.py, or before */
+    const bool from_outside = is("link") || is("box") || is("scan") || is("halt");
     if (rank == victim && !from_outside)
         strike(mesh);
     if (is("idle"))
@@ -314,7 +315,7 @@ int main(int argc, char **argv)
     int status = meshcoll_env(&rank, &size);
     if (is("descriptors") && rank == victim && have_few_descriptors())
         return 2;
-    if (is("creation") && rank == victim)
+    if ((is("creation") || is("halt")) && rank == victim)
         die_soon();
     if (!status)
         status = meshcoll_create_env(NULL, &mesh);

@@ -64,9 +64,9 @@ class Play:
         env.update(self.scenario.env)
         if self.scenario.job == "descriptors":
             env["FAULT_DESCRIPTORS"] = str(random.Random(self.number).randrange(6, 60))
-        if self.scenario.job == "creation":
-            env["FAULT_MS"] = str(random.Random(self.number).randrange(0, 80))
-        return env
+        if self.scenario.job in ("creation", "halt"):
+            env["FAULT_MS"] = str(random.Random(self.number).randrange(0, self.scenario.soon))
+        return {name: value for name, value in env.items() if value is not None}
 
     def start(self):
         for rank, room in enumerate(self.rooms):
@@ -84,7 +84,7 @@ class Play:
 
     def line(self, rank, word):
         """What stands behind the first line's first word, or None."""
-        found = re.search(rf"^{word}(?: (.*))?$", self.said(rank), re.MULTILINE)
+        found = re.search(rf"^(?:{word})(?: (.*))?$", self.said(rank), re.MULTILINE)
         return found and (found.group(1) or "")
 
     # what the ranks do not do themselves
@@ -100,6 +100,9 @@ class Play:
         if self.scenario.act == "resume":
             self.await_all("destroyed", but=(self.victim,))
             os.killpg(self.ranks[self.victim].pid, signal.SIGCONT)
+        elif self.scenario.act == "end_halted":
+            self.await_all("refused|destroyed", but=(self.victim,))
+            os.killpg(self.ranks[self.victim].pid, signal.SIGKILL)
         elif self.scenario.act:
             self.await_all("ready")
             time.sleep(AFTER)
@@ -197,6 +200,7 @@ class Play:
     def named(self, text):
         """The rank that a sentence blames; for a disagreement, all that it names."""
         text = re.sub(r"^(this mesh failed before: |rank \d+: |dimension \w+: rank \d+ failed: )+", "", text)
+        text = re.sub(r"^rank \d+ did not reach ", "", text)
         found = re.findall(r"\branks? (\d+(?:(?:, |-|(?:,? and ))\d+)*)", text)
         if self.scenario.job not in ("op", "datatype", "root", "count", "collective"):
             found = found[:1]
@@ -211,8 +215,19 @@ class Play:
         whole = self.scenario.ends == "cut" or self.scenario.act in ("kill_box", "kill_machine")
         return set(self.place.ranks_of(self.box)) if whole else {self.victim}
 
+    def judge_refusal(self, rank, at):
+        """The same where it got no mesh."""
+        _, end, text = self.line(rank, "refused").split(" ", 2)
+        if not self.named(text) & self.culprits():
+            raise Wrong(f"rank {rank} was told of rank {sorted(self.named(text))}, not of {sorted(self.culprits())}: {text}")
+        if float(end) - at > self.scenario.within:
+            raise Wrong(f"rank {rank} was told after {float(end) - at:.2f} s, expected {self.scenario.within:g} s")
+        return float(end) - at
+
     def judge_error(self, rank, at):
         """Seconds from the fault to this rank's error."""
+        if self.line(rank, "refused") is not None:
+            return self.judge_refusal(rank, at)
         ended, destroyed = self.line(rank, "ended"), self.line(rank, "destroyed")
         if ended is None:
             raise Wrong(f"rank {rank} was told nothing")

@@ -16,8 +16,9 @@ class Scenario:
     status: int = PEER                  # of the error
     ends: str = "killed"                # the victim: killed, aborted, left, told (the same as the others), or cut
     places: tuple = ALL
-    env: dict = field(default_factory=dict)
+    env: dict = field(default_factory=dict)     # None: not set
     first: bool = False                 # the victim is rank 0, else any other
+    soon: int = 80                      # milliseconds within which a rank dies that does so while it starts
     act: str = ""                       # what run.py does to it (play.py)
     within: float = 5.0                 # seconds from the fault to the error
     destroyed: float = 1.0              # seconds that meshcoll_destroy may take
@@ -40,6 +41,16 @@ def threaded():
 
 
 LIMIT = {"MESHCOLL_TIMEOUT": str(TIME_LIMIT)}
+
+
+def halted_calibrating():
+    for name, first in (("halt-calibrating", False), ("halt-calibrating-rank0", True)):
+        yield Scenario(name, "halt", "SIGSTOP while links are measured", TIMEOUT, within=TIME_LIMIT + 5.0, first=first,
+                       act="end_halted", soon=500, places=("one-box", "tcp", "2x2"), short=1,
+                       env={"MESHCOLL_BOOTSTRAP_TIMEOUT": str(TIME_LIMIT), "MESHCOLL_LINKS": None,
+                            "XDG_CACHE_HOME": "/proc/none", **LIMIT})
+
+
 SCENARIOS = [
     Scenario("allreduce", "allreduce", "kill -9 in the middle of an allreduce"),
     Scenario("bcast", "bcast", "kill -9 in the middle of a bcast"),
@@ -49,6 +60,9 @@ SCENARIOS = [
     Scenario("early-rank0", "early", "kill -9 of rank 0 as soon as there is a mesh", first=True, short=1),
     Scenario("creation", "creation", "kill -9 while the mesh is made: all end", ends="any", within=15.0,
              env={"MESHCOLL_BOOTSTRAP_TIMEOUT": "5"}),
+    Scenario("halt", "halt", "SIGSTOP while the mesh is made", TIMEOUT, within=TIME_LIMIT + 10.0, act="end_halted",
+             env={"MESHCOLL_BOOTSTRAP_TIMEOUT": str(TIME_LIMIT), **LIMIT}, short=1),
+    *halted_calibrating(),
     Scenario("rank0", "allreduce", "kill -9 of rank 0", first=True),
     Scenario("bcast-root", "bcast", "kill -9 of a bcast's root", first=True),
     Scenario("abort", "abort", "abort() in the middle of an allreduce", ends="aborted"),

@@ -223,7 +223,7 @@ def silence(lab):
                        "[0-9]+ bytes at its end has arrived: packets of full size seem to be lost.* MTU", [0])
             job.expect("has waited [5-9] s for rank 0 .*its message has begun, but none of the [0-9]+ bytes that follow "
                        "has come: packets of full size .* MTU", [1, 2])
-            job.expect("^refused .*waited [0-9]+ s for rank [012].* MTU")
+            job.expect("^refused .*rank [012] was waited for too long.* MTU")
         else:
             job.expect("has waited [5-9] s for 2 of 3 ranks: 1-2; it listens on 10.77.0.1:", [0])
             job.expect("rank [12] has tried for [5-9] s to reach rank 0 .*MESHCOLL_BOOTSTRAP_TIMEOUT", [1, 2])

@@ -20,6 +20,9 @@ enum { UP = 0x6d637570, DOWN, FAILED };
 /* Seconds for a sentence that nobody may wait to read any more. */
 enum { LAST_WORDS = 2 };
 
+/* Seconds by which a wait outlasts those of the ranks that are one level nearer to its cause. */
+#define LEVEL_SECONDS 0.5
+
 enum { STALL = 256 };
 
 static int32_t subtree(int32_t node, int32_t n)
@@ -144,6 +147,35 @@ typedef struct {
     size_t awaited; /* bytes of a message of which only the head has come; 0: none has begun */
 } exchange_t;
 
+/* Levels below the root of a tree of n nodes. */
+static int height(int32_t n)
+{
+    int levels = 0;
+    for (int64_t nodes = 1, level = 1; nodes < n; nodes += level) {
+        level *= MC_FANOUT;
+        levels++;
+    }
+    return levels;
+}
+
+static int depth(int32_t node)
+{
+    int levels = 0;
+    for (; node > 0; node = (node - 1) / MC_FANOUT)
+        levels++;
+    return levels;
+}
+
+/* The end of the wait for a rank. A child may wait for those below it; the parent for all others, and who is below it
+ * hears from it why it failed. */
+static double deadline_of(const exchange_t *x, const mc_branch_t *with)
+{
+    const mc_tree_t *const tree = x->tree;
+    const int levels = with == &tree->parent ? height(tree->self.size) + depth(tree->node) - 1
+                                             : height(with->below);
+    return x->deadline + LEVEL_SECONDS * levels;
+}
+
 /* The head of a message is in a packet of its own, which passes where full ones do not. */
 static const char *stall_text(const exchange_t *x, int fd, char text[STALL])
 {
@@ -182,13 +214,14 @@ static int move_all(exchange_t *x, const mc_branch_t *with, bool sends, void *da
 {
     size_t done = 0;
     const int watched = with == &x->tree->parent ? -1 : x->tree->parent.fd;
+    const double deadline = deadline_of(x, with);
     for (;;) {
-        const double until = mc_notice_until(&x->notice, x->deadline);
+        const double until = mc_notice_until(&x->notice, deadline);
         const int failed = sends ? mc_wire_send_on(with->fd, data, bytes, &done, until)
                                  : mc_wire_recv_on(with->fd, data, bytes, &done, until, watched);
         if (done > 0)
             x->awaited = 0;
-        if (failed != ETIMEDOUT || mc_now() >= x->deadline)
+        if (failed != ETIMEDOUT || mc_now() >= deadline)
             return failed;
         say_waiting(x, with);
     }
@@ -197,11 +230,11 @@ static int move_all(exchange_t *x, const mc_branch_t *with, bool sends, void *da
 static int fail_late(const exchange_t *x, const mc_branch_t *branch)
 {
     char stall[STALL];
-    return mc_tree_fail(x->tree,
-                        "rank %d waited %g s for rank %d while a mesh was created "
-                        "(MESHCOLL_BOOTSTRAP_TIMEOUT)%s",
-                        x->tree->self.rank, x->tree->timeout, branch->rank,
-                        stall_text(x, branch->fd, stall));
+    return mc_tree_fail(
+        x->tree,
+        "rank %d was waited for too long while a mesh was created: rank %d waited %g s "
+        "(MESHCOLL_BOOTSTRAP_TIMEOUT)%s",
+        branch->rank, x->tree->self.rank, x->tree->timeout, stall_text(x, branch->fd, stall));
 }
 
 static int send_message(exchange_t *x, mc_branch_t *to, uint32_t kind, void *data, size_t bytes)

@@ -44,7 +44,8 @@ int mc_tree_fail(mc_tree_t *tree, const char *format, ...) MC_PRINTF(2, 3);
  * noted, or it failed or left, which is passed on. */
 int mc_tree_take_early(mc_tree_t *tree, mc_branch_t *from);
 
-/* `bytes` of each rank into `out`, by rank. */
+/* `bytes` of each rank into `out`, by rank. `deadline`: of the wait for a rank that waits for no other; who waits for one
+ * that may itself be waiting does so a little longer, so that the error names the rank that is waited for in the end. */
 int mc_tree_allgather(mc_tree_t *tree, const void *in, void *out, size_t bytes, double deadline);
 
 /* How the ranks of a job find each other (join.c): all register with rank 0, then connect to their parents in the
