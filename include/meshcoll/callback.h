@@ -28,6 +28,7 @@ struct meshcoll_request;
  * each of their sleeps, which grow from 1 to 10 ms. meshcoll_create and the destruction of other
  * meshes do not: they wait in the out-of-band allgather. The function must not block. Calls of
  * meshcoll that do not block are allowed inside; what blocks on this mesh returns ERR_INVALID_ARG.
+ * An exception or longjmp may leave it, as it may leave a callback (meshcoll_callback_t).
  */
 typedef int (*meshcoll_hook_t)(void *context);
 
@@ -41,7 +42,14 @@ typedef int (*meshcoll_hook_t)(void *context);
  * complete and which meshcoll_free then frees. What blocks is refused on this mesh with
  * ERR_INVALID_ARG (collectives, waits for what is not complete, the end of a group, split), and
  * must not be called on others. Calls begun inside count in the order of calls of their mesh, which
- * must be the same on all ranks.
+ * must be the same on all ranks. meshcoll_destroy frees a mesh when the callback has returned, but
+ * not the last one that shares connections, and none with calls on device memory: these would wait,
+ * and stay (a line in the log and meshcoll_last_error() say so).
+ *
+ * An exception or longjmp may leave it, but not for a progress thread, whose stack ends there, and
+ * not while this thread creates, splits or destroys a mesh or waits in a call on device memory. The
+ * callback is over then. So is the call of the library that called it: what that waited for goes
+ * on, and needs its buffers until the mesh is destroyed; a request still has to be waited for.
  */
 typedef void (*meshcoll_callback_t)(void *context, struct meshcoll_request *request, int status);
 

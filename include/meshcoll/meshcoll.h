@@ -236,7 +236,7 @@ MESHCOLL_API int meshcoll_split(meshcoll_t *mesh, const char *dims, meshcoll_t *
  * until what this rank launched is complete, and memory of its GPU is freed when all ranks have destroyed the mesh.
  * Only when a rank destroys the last of the meshes that share connections, it waits until all ranks have done so, or
  * for the time limit of that mesh. What was made from the mesh refuses calls from then on (ERR_INVALID_ARG) and may
- * still be destroyed.
+ * still be destroyed. What it does in a callback: meshcoll/callback.h.
  *
  * All requests should be complete. Those that still run may go on, which meshcoll_last_error() then says, until the
  * last of these meshes is destroyed; then they are abandoned and can only be freed. Their buffers must stay valid

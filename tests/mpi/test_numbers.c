@@ -1,10 +1,11 @@
-/* Numbers of persistent requests are given out again. */
+/* Numbers of persistent requests, and contexts of groups, are given out again. */
 #include <meshcoll/mpi.h>
 
 #include "runtime/call/leads.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { KEPT = 3, LATE = 700, MADE = 13 * MC_PERSISTENT_NUMBERS / 8, SELDOM = 1009 };
 
@@ -93,14 +94,48 @@ static void test_all_in_use(void)
         meshcoll_free(own[i]);
 }
 
+static void destroy(void *context, meshcoll_request_t *request, int status)
+{
+    (void)request;
+    check(status == MESHCOLL_OK, "a call of a group", 0);
+    meshcoll_destroy(context);
+}
+
+/* More groups than there are free contexts, each destroyed in a callback while a wait uses it. The last mesh stays. */
+static void test_contexts(void)
+{
+    enum { GROUPS = 200, FREE = 100 };
+    const int both[] = {0, 1};
+    meshcoll_request_t *request;
+    for (int i = 0; i < GROUPS; i++) {
+        meshcoll_t *group = NULL;
+        check(meshcoll_create_group(mesh, both, 2, 0, &group) == MESHCOLL_OK, "a group", i);
+        for (int k = FREE; k < MC_CONTEXTS && i == 0; k++)
+            mc_context_take(mesh->job->family, (uint32_t)k);
+        check(meshcoll_ibarrier(group, &request) == MESHCOLL_OK, "ibarrier", i);
+        check(meshcoll_set_callback(request, destroy, group) == MESHCOLL_OK, "a callback", i);
+        check(meshcoll_wait(request) == MESHCOLL_OK, "a wait", i);
+    }
+    check(meshcoll_barrier(mesh) == MESHCOLL_OK && mesh->entry.next == NULL,
+          "the others are freed but for the last", GROUPS);
+    check(meshcoll_ibarrier(mesh, &request) == MESHCOLL_OK, "ibarrier", GROUPS);
+    check(meshcoll_set_callback(request, destroy, mesh) == MESHCOLL_OK, "a callback", GROUPS);
+    check(meshcoll_wait(request) == MESHCOLL_OK, "a wait", GROUPS);
+    check(strstr(meshcoll_last_error(), "the end of the last mesh waits for all ranks"), "told",
+          GROUPS);
+    check(meshcoll_barrier(mesh) == MESHCOLL_OK, "the last mesh stays", GROUPS);
+}
+
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     check(meshcoll_create(MPI_COMM_WORLD, NULL, &mesh) == MESHCOLL_OK, "create", 0);
-    if (argc > 1)
+    if (argc > 1 && strcmp(argv[1], "all") == 0)
         test_all_in_use();
+    else if (argc > 1)
+        test_contexts();
     else
         test_come_again();
     meshcoll_destroy(mesh);

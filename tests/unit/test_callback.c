@@ -5,6 +5,8 @@
 #include "support/inproc.h"
 
 #include <criterion/criterion.h>
+#include <pthread.h>
+#include <setjmp.h>
 
 enum { RANKS = 2, COUNT = 100, CHAIN = 20 };
 
@@ -318,4 +320,99 @@ Test(callback, of_a_pending_run_whose_mesh_is_destroyed)
         meshcoll_destroy(other[r]);
     cr_expect_eq(s.n_calls, 1);
     cr_expect_eq(s.status, MESHCOLL_ERR_INVALID_ARG);
+}
+
+/* Jumps out of callbacks and hooks ---------------------------------------------------------------- */
+
+static jmp_buf target;
+static int n_jumps;
+
+static void jump(void *context, meshcoll_request_t *request, int status)
+{
+    (void)context, (void)request, (void)status;
+    n_jumps++;
+    longjmp(target, 1);
+}
+
+static int jump_from_hook(void *context)
+{
+    return *(bool *)context ? (jump(NULL, NULL, 0), 0) : 0;
+}
+
+/* From a frame that lies where those of the library were, and leaves much of it as it is. */
+__attribute__((noinline)) static int barrier_from_below(int r)
+{
+    volatile char untouched[8192];
+    untouched[0] = 0;
+    return meshcoll_barrier(mesh[r]) + untouched[0];
+}
+
+/* What blocks is allowed again, and what was waited for is there. */
+static void expect_usable(meshcoll_request_t *request)
+{
+    meshcoll_request_t *other;
+    cr_assert_eq(meshcoll_ibarrier(mesh[1], &other), MESHCOLL_OK);
+    cr_expect_eq(barrier_from_below(0), MESHCOLL_OK, "%s", meshcoll_last_error());
+    cr_expect_eq(meshcoll_wait(other), MESHCOLL_OK);
+    cr_expect_eq(mesh[0]->n_restricted, 0u);
+    cr_expect(!mc_callbacks_are_due());
+    cr_expect_eq(meshcoll_wait(request), MESHCOLL_OK, "%s", meshcoll_last_error());
+    cr_expect_eq(meshcoll_group_begin(mesh[0]), MESHCOLL_OK);
+    cr_expect_eq(meshcoll_group_end(mesh[0]), MESHCOLL_OK, "%s", meshcoll_last_error());
+    cr_expect_eq(n_jumps, 1);
+}
+
+Test(callback, may_be_left_by_longjmp)
+{
+    meshcoll_request_t *request[RANKS];
+    for (int r = 0; r < RANKS; r++)
+        begin(r, COUNT, &request[r]);
+    cr_assert_eq(meshcoll_set_callback(request[0], jump, NULL), MESHCOLL_OK);
+    if (!setjmp(target))
+        cr_expect_eq(meshcoll_wait(request[0]), -1, "it does not return");
+    expect_usable(request[0]);
+    cr_expect_eq(meshcoll_wait(request[1]), MESHCOLL_OK);
+}
+
+/* pthread_exit unwinds the stack as an exception does. */
+static void end_thread(void *context, meshcoll_request_t *request, int status)
+{
+    (void)context, (void)request, (void)status;
+    n_jumps++;
+    pthread_exit(NULL);
+}
+
+static void *call_at_once(void *request)
+{
+    (void)meshcoll_set_callback(request, end_thread, NULL);
+    return NULL;
+}
+
+Test(callback, may_be_left_by_an_exception)
+{
+    pthread_t thread;
+    meshcoll_request_t *request;
+    begin(0, 0, &request);
+    cr_assert_eq(pthread_create(&thread, NULL, call_at_once, request), 0);
+    cr_assert_eq(pthread_join(thread, NULL), 0);
+    cr_expect_eq(mesh[0]->n_restricted, 0u, "it was noticed at once");
+    begin(1, 0, &request);
+    expect_usable(NULL);
+}
+
+Test(hook, may_be_left_by_longjmp)
+{
+    static bool jumps = true;
+    meshcoll_request_t *request[RANKS];
+    const meshcoll_params_t params = {
+        .size = sizeof params, .hook = jump_from_hook, .hook_context = &jumps};
+    cr_assert_eq(mc_inproc_create("x=2", &params, mesh), MESHCOLL_OK);
+    begin(0, COUNT, &request[0]);
+    if (!setjmp(target))
+        cr_expect_eq(meshcoll_wait(request[0]), -1, "it waits for rank 1");
+    jumps = false;
+    begin(1, COUNT, &request[1]);
+    expect_usable(request[0]);
+    cr_expect_eq(meshcoll_wait(request[1]), MESHCOLL_OK);
+    close_ranks();
 }

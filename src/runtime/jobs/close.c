@@ -220,6 +220,8 @@ static void free_one(meshcoll_t *h)
 
 void mc_handles_sweep(mc_job_t *job)
 {
+    if (mc_callback_is_inside()) /* what has called the callback may still use them */
+        return;
     for (meshcoll_t **at = &job->meshes, *h; (h = *at);) {
         if (h->entry.state == MC_MESH_OPEN || is_in_flight(h)) {
             at = &h->entry.next;
@@ -526,16 +528,38 @@ static void destroy_gone(meshcoll_t *h)
     (void)mc_job_leave(job, MESHCOLL_OK);
 }
 
+/* In a callback or a hook, which must not wait: for kernels, or with the last mesh for all ranks. */
+static bool must_wait(const meshcoll_t *mesh)
+{
+    mc_lock(mesh);
+    const bool waits = mesh->gpu || !has_others(mesh);
+    mc_unlock(mesh);
+    if (waits) {
+        mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                "meshcoll_destroy in a callback or a progress hook: %s, so it stays: destroy it "
+                "when the callback has returned",
+                mesh->gpu ? "kernels of the mesh may still run"
+                          : "the end of the last mesh waits for all ranks");
+        mc_log(MC_LOG_WARN, "%s", meshcoll_last_error());
+    }
+    return waits;
+}
+
 void meshcoll_destroy(meshcoll_t *mesh)
 {
-    if (!mesh || mc_callback_check("meshcoll_destroy"))
+    const bool inside = mc_callback_is_inside();
+    if (!mesh)
         return;
     if (mesh->entry.state == MC_MESH_TAKEN || mesh->job->unusable) {
         destroy_gone(mesh);
         return;
     }
-    await_callbacks(mesh->job, mesh);
-    settle_gpu(mesh);
+    if (inside && must_wait(mesh))
+        return;
+    if (!inside) {
+        await_callbacks(mesh->job, mesh);
+        settle_gpu(mesh);
+    }
     mc_jobs_close(mesh->job);
     const bool dropped = mc_group_is_open(mesh);
     if (!destroy_one(mesh, dropped))

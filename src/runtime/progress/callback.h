@@ -7,6 +7,9 @@
  * back earlier. The thread calls the callbacks of its list once it holds no lock: after each
  * progress, and when it leaves the library. Both kinds of functions may call what does not block;
  * what blocks is refused, because nothing else would progress until it returned.
+ *
+ * An exception or longjmp may leave them. An exception is noticed at once; longjmp by a later call, which finds on the
+ * stack that the function is not being called any more.
  */
 #ifndef MC_RUNTIME_CALLBACK_H
 #define MC_RUNTIME_CALLBACK_H
@@ -30,6 +33,8 @@ static inline bool mc_callbacks_are_due(void)
 bool mc_callbacks_are_mine(void);
 /* Returns OK, or an error where this thread is in a callback or a hook: `function` would block. */
 int mc_callback_check(const char *function);
+/* Is this thread in a callback or a hook? */
+bool mc_callback_is_inside(void);
 /* Is this thread in the callback of this request? Then that request counts as ended from here on. */
 bool mc_callback_leave(meshcoll_request_t *r);
 /* Calls them as mc_callbacks_run does; returns `status`. */
