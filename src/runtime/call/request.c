@@ -505,14 +505,6 @@ int meshcoll_set_callback(meshcoll_request_t *request, meshcoll_callback_t callb
     return mc_leave(h, status);
 }
 
-int mc_request_await(meshcoll_request_t *r)
-{
-    mc_waiting_t waiting = {0};
-    while (r->running)
-        mc_wait_turn(r->mesh, &waiting);
-    return r->status;
-}
-
 /* Its text: it may have failed in another thread, or long ago. */
 __attribute__((noinline)) static void restore_error(const meshcoll_request_t *r, int status)
 {
@@ -520,6 +512,16 @@ __attribute__((noinline)) static void restore_error(const meshcoll_request_t *r,
         mc_fail(status, "%s", r->why);
     else if (r->mesh && r->mesh->job->failure.status)
         mc_fail(status, "%s", r->mesh->job->failure.why);
+}
+
+int mc_request_await(meshcoll_request_t *r)
+{
+    mc_waiting_t waiting = {0};
+    while (r->running)
+        mc_wait_turn(r->mesh, &waiting);
+    if (r->status < 0)
+        restore_error(r, r->status);
+    return r->status;
 }
 
 static inline __attribute__((always_inline)) int complete(meshcoll_request_t *r)

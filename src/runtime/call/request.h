@@ -20,7 +20,7 @@ static inline bool mc_runs(meshcoll_request_t *r)
  * only until the call is complete. */
 int mc_request_check(const meshcoll_request_t *r, const char *function);
 int mc_request_check_owned(const meshcoll_request_t *r, const char *function);
-/* Waits until it has ended; returns its status. */
+/* Waits until it has ended; returns its status, with its text. */
 int mc_request_await(meshcoll_request_t *r);
 /* Waits until it has ended, and returns its status to its owner, who loses it unless it is persistent. */
 int mc_request_complete(meshcoll_request_t *r);
