@@ -10,6 +10,8 @@ Files: no circles. A file needs the headers that it includes, and the files that
 data with external linkage (mc_… and meshcoll_…). A header needs the same for its inline functions. A source and its
 own header count as one way: X.c needs X.h, never the reverse.
 
+Names: no two files of src have one name, and no two types that begin with mc_. TWICE lists those that are left.
+
 The way of a call: the tree of functions in docs/dev/architecture.md. Each is in the room that stands beside it, and the
 file of the one that leads to it calls it, by its name or as an operation of a table.
 
@@ -82,6 +84,14 @@ MAY["tools/gpu"] = ["base", "mesh", "gpu/cuda", "runtime/place"]
 for command in COMMANDS:
     MAY[command] = [*LIBRARY, "mpi", "tools/common", "tools/gpu"]
 MAY["tools"] = LIBRARY + ["tools/common", *COMMANDS]
+
+# Names of files and types that are left twice or more, each with how often. Rename one, and lower its number.
+TWICE = {
+    "arena.c": 2, "arena.h": 2, "calibrated.h": 2, "call.h": 3, "check.h": 2, "direct.h": 2, "explain.c": 2, "explain.h": 2,
+    "join.c": 3, "limits.c": 2, "mesh.c": 2, "network.c": 2, "network.h": 2, "open.c": 2, "program.c": 2, "request.h": 2,
+    "route.c": 2, "sides.c": 2, "sides.h": 2, "state.h": 3, "wait.h": 3, "world.c": 2, "world.h": 2,
+    "mc_flow_t": 2, "mc_graph_t": 2, "mc_hop_t": 2, "mc_network_t": 2, "mc_pair_t": 2, "mc_peer_t": 2, "mc_word_t": 2,
+}
 
 # Algorithms do arithmetic on ranks and chunks: nothing that moves or reads bytes.
 OUTSIDE = re.compile(r"^(mpi|ucp/|ucs/|uct/|cuda|nccl|hwloc|pthread|sys/socket)")
@@ -226,6 +236,39 @@ def check_circles(files):
     return ["a circle: " + ", ".join(names)]
 
 
+# Names --------------------------------------------------------------------------------------------
+
+TYPEDEF = re.compile(r"^typedef (?:struct|union|enum) ?(\w*)(?: \{)?$|"      # begins here, with this tag
+                     r"^\} (mc_\w+_t);|"                                     # ends here
+                     r"^typedef (?:(?:struct|union|enum) )?(\w+) (mc_\w+_t);", re.MULTILINE)
+
+
+def types_in(path, text):
+    """(name, what it is: its tag or, without one, the file that defines it)"""
+    tag = ""
+    for begun, ended, what, name in TYPEDEF.findall(text):
+        if ended:
+            yield ended, tag or path
+        elif name:
+            yield name, what if what.startswith("mc_") else path
+        tag = begun
+
+
+def check_names(files):
+    seen = {}
+    for path, text in files.items():
+        if path.startswith("src/"):
+            seen.setdefault(pathlib.PurePath(path).name, set()).add(path)
+            for name, what in types_in(path, text):
+                seen.setdefault(name, {}).setdefault(what, path)
+    bad = []
+    for name, homes in sorted(seen.items()):
+        if len(homes) > TWICE.get(name, 1):
+            where = sorted(homes.values() if isinstance(homes, dict) else homes)
+            bad.append(f"{name} is the name of {len(homes)}, in {', '.join(where)}: give one another name")
+    return bad
+
+
 # The way of a call -----------------------------------------------------------------------------------
 
 WAY_LINE = re.compile(r"^((?:  )*)(mc_\w+) +([a-z]+)\b")
@@ -277,6 +320,7 @@ def main():
     library = read("src", "include")
     bench = read("bench/meshcoll-bench")
     bad = check_rooms(root, library) + check_circles(library) + check_circles(bench) + check_way(root, library)
+    bad += check_names(library)
     for line in bad:
         print(line)
     files = len(library) + len(bench)

@@ -60,6 +60,12 @@ fresh
 sed -i 's/mc_cache_serve(/mc_cache_give(/' "$scratch/src/runtime/call/start.c"
 is_red "nothing in src/runtime/call/start.c calls mc_cache_serve"
 
+# names of files and of types
+fresh
+echo '#include "base/base.h"' >"$scratch/src/mesh/arena.h"
+printf 'typedef struct {\n    int x;\n} mc_arena_t;\n' >"$scratch/src/mesh/other.h"
+is_red "arena.h is the name of 3, in src/base/arena.h, src/gpu/mesh/arena.h, src/mesh/arena.h" "mc_arena_t is the name of 2"
+
 # a room that nobody knows
 fresh
 mkdir "$scratch/src/cellar"

@@ -1,6 +1,6 @@
 /* Orders of ranks. The first line is how many there are. */
 #include "fuzz/fuzz.h"
-#include "mesh/order.h"
+#include "mesh/rank_order.h"
 
 enum { MOST_RANKS = 1 << 12 };
 

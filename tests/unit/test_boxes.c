@@ -1,6 +1,6 @@
 /* Boxes found and given, the order of their ranks, and their transports. */
 #include "compose/planner/planner.h"
-#include "mesh/order.h"
+#include "mesh/rank_order.h"
 #include "runtime/place/boxes.h"
 
 #include <criterion/criterion.h>

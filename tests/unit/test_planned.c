@@ -2,7 +2,7 @@
 #include "runtime/call/args.h"
 #include "runtime/call/cache.h"
 #include "support/inproc.h"
-#include "tools/plan/plan.h"
+#include "tools/plan/plan_command.h"
 
 #include <criterion/criterion.h>
 

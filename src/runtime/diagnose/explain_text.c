@@ -3,7 +3,7 @@
 
 #include "base/system/descriptor.h"
 #include "base/system/log.h"
-#include "mesh/link/show.h"
+#include "mesh/link/link_show.h"
 #include "runtime/call/adapt.h"
 #include "runtime/connect/connections.h"
 #include "runtime/diagnose/explain.h"

@@ -1,6 +1,6 @@
 #include "runtime/place/boxes.h"
 
-#include "mesh/order.h"
+#include "mesh/rank_order.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -47,7 +47,7 @@ typedef struct {
  * its dimension "box" (and "numa" or "socket") has the extent found, or its unequal boxes are those
  * found in their order, mesh ranks are ordered as above, else as in the communicator.
  *
- * With `order` (mesh/order.h) the same as if the communicator had its ranks in that order. Either
+ * With `order` (mesh/rank_order.h) the same as if the communicator had its ranks in that order. Either
  * text may be NULL.
  */
 int mc_arrange(const char *text, const char *order, const mc_place_t *place, int32_t size,

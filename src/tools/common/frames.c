@@ -56,11 +56,12 @@ static void walk_level(const mc_frames_t *f, int32_t d, double x, double y, int3
 {
     const mc_frame_level_t *const l = &f->level[d];
     const int32_t n = count_things(f->mesh, d, first), shown = n < l->shown ? n : l->shown;
-    const mc_frame_t all = {.d = d, .place = first, .x = x, .y = y};
+    const mc_frame_item_t all = {.d = d, .place = first, .x = x, .y = y};
     if (f->all)
         f->all(f->context, &all, shown);
     for (int32_t i = 0; i < shown; i++) {
-        mc_frame_t thing = {.d = d, .index = i, .place = first + i * mc_mesh_stride(f->mesh, d)};
+        mc_frame_item_t thing = {
+            .d = d, .index = i, .place = first + i * mc_mesh_stride(f->mesh, d)};
         thing.rank = mc_mesh_rank_at(f->mesh, thing.place);
         thing.x = x + i % l->columns * (l->item_w + f->gap);
         thing.y = y + i / l->columns * (l->item_h + l->below);
@@ -76,7 +77,7 @@ void mc_frames_walk(const mc_frames_t *f, double x, double y)
     walk_level(f, 0, x, y, 0);
 }
 
-void mc_frames_draw(const mc_frames_t *f, FILE *out, const mc_frame_t *frame, const char *note)
+void mc_frames_draw(const mc_frames_t *f, FILE *out, const mc_frame_item_t *frame, const char *note)
 {
     const mc_frame_level_t *const l = &f->level[frame->d];
     char name[64];

@@ -19,7 +19,7 @@ typedef struct {
     int32_t d, index, place, rank;
     double x, y;
     int32_t hidden; /* things that it stands for; 0: for itself */
-} mc_frame_t;
+} mc_frame_item_t;
 
 /* What the caller sets is above `level`. */
 typedef struct {
@@ -29,8 +29,8 @@ typedef struct {
     double below, shape; /* of ranks: the room below a row, and width / height wanted of them all */
     double outer_below, outer_shape; /* of frames */
     /* Called for all things along a dimension in one frame, and for each of them, outer ones first; `all` may be NULL. */
-    void (*all)(void *context, const mc_frame_t *first, int32_t shown);
-    void (*one)(void *context, const mc_frame_t *thing);
+    void (*all)(void *context, const mc_frame_item_t *first, int32_t shown);
+    void (*one)(void *context, const mc_frame_item_t *thing);
     void *context;
     mc_frame_level_t level[MC_MAX_DIMS];
 } mc_frames_t;
@@ -38,7 +38,7 @@ typedef struct {
 void mc_frames_lay_out(mc_frames_t *frames);
 void mc_frames_walk(const mc_frames_t *frames, double x, double y);
 /* Draws a frame with its name, and a note at the right, which is cut to fit. */
-void mc_frames_draw(const mc_frames_t *frames, FILE *out, const mc_frame_t *frame,
+void mc_frames_draw(const mc_frames_t *frames, FILE *out, const mc_frame_item_t *frame,
                     const char *note);
 
 #endif

@@ -1,7 +1,7 @@
 #include "tools/common/show.h"
 
 #include "base/number.h"
-#include "mesh/link/show.h"
+#include "mesh/link/link_show.h"
 
 #include <inttypes.h>
 

@@ -1,7 +1,7 @@
 #include "tools/common/tool.h"
 
 #include "base/nearest.h"
-#include "mesh/order.h"
+#include "mesh/rank_order.h"
 
 #include <ctype.h>
 #include <stdlib.h>

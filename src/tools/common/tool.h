@@ -54,7 +54,7 @@ int mc_read_mesh(const char *text, mc_mesh_t *mesh);
 /* NULL: rank 0. A root of a collective without one is refused. */
 int mc_read_root(const char *text, meshcoll_collective_t collective, const mc_mesh_t *mesh,
                  int32_t *root);
-/* A list of n ranks as in mesh/order.h, or the name of a file that has one. *order is the caller's to free. */
+/* A list of n ranks as in mesh/rank_order.h, or the name of a file that has one. *order is the caller's to free. */
 int mc_read_order(const char *text, int32_t n, int32_t **order);
 /* By rank: is it in the list of --rank, as in 0-3,8? NULL: all are. The caller frees *chosen. */
 int mc_read_ranks(const char *list, int32_t n, bool **chosen);

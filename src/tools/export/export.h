@@ -4,7 +4,7 @@
 
 #include "base/arena.h"
 #include "runtime/bind/binding.h"
-#include "tools/common/request.h"
+#include "tools/common/strategy_request.h"
 
 /* A rank's plan, the bytes of its steps and what they wait for. */
 typedef struct {

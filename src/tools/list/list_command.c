@@ -1,4 +1,4 @@
-#include "mesh/link/show.h"
+#include "mesh/link/link_show.h"
 #include "tools/common/show.h"
 
 #include <string.h>

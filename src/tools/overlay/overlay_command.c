@@ -1,4 +1,4 @@
-#include "mesh/order.h"
+#include "mesh/rank_order.h"
 #include "network/overlay.h"
 #include "simulate/simulate.h"
 #include "tools/common/show.h"

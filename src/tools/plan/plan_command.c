@@ -1,5 +1,6 @@
+#include "tools/plan/plan_command.h"
+
 #include "runtime/choose/choice.h"
-#include "tools/plan/plan.h"
 
 #include <string.h>
 

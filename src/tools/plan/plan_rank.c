@@ -1,6 +1,6 @@
 /* The ranking for one size, and the terms of each phase. */
 #include "compose/price/sides.h"
-#include "tools/plan/plan.h"
+#include "tools/plan/plan_command.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* The request: does a strategy satisfy it, and its description as text and JSON. */
-#include "tools/plan/plan.h"
+#include "tools/plan/plan_command.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* The best strategy beside flat rings and trees, from one mesh to larger ones. */
-#include "tools/plan/plan.h"
+#include "tools/plan/plan_command.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* What differs in a ranking: the cheapest strategy of each shape, and the named ones. */
-#include "tools/plan/plan.h"
+#include "tools/plan/plan_command.h"
 
 #include <string.h>
 

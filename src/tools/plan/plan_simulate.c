@@ -1,6 +1,6 @@
 /* The cheapest strategies by the model, ranked by simulation on a network. */
 #include "simulate/simulate.h"
-#include "tools/plan/plan.h"
+#include "tools/plan/plan_command.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* Where the best strategy changes with the size, and where options 1, 2 and 3 cross. */
-#include "tools/plan/plan.h"
+#include "tools/plan/plan_command.h"
 
 #include <inttypes.h>
 #include <math.h>

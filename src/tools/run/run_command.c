@@ -1,5 +1,6 @@
+#include "tools/run/run_command.h"
+
 #include "base/system/descriptor.h"
-#include "tools/run/run.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -19,7 +20,7 @@ static int open_signals(void)
     return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-static int start_all(const mc_run_t *r)
+static int start_all(const mc_launch_t *r)
 {
     const int signals = open_signals();
     int reserved[MC_RUN_PORTS] = {-1, -1}, status = mc_run_prepare(r, reserved);
@@ -44,7 +45,7 @@ static int start_all(const mc_run_t *r)
 }
 
 /* What the command line gives; a process runs one command. */
-static mc_run_t given = {.grace = 5};
+static mc_launch_t given = {.grace = 5};
 
 static const mc_option_t options[] = {
     {.name = "ranks",

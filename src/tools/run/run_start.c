@@ -1,5 +1,5 @@
 /* One rank: its environment, its output, its process. */
-#include "tools/run/run.h"
+#include "tools/run/run_command.h"
 
 #include "base/system/descriptor.h"
 #include "job/environment/launcher.h"
@@ -45,7 +45,7 @@ static void set_number(const char *name, int number)
 }
 
 /* "box=2,gpu=4", or "box=3+3+2" */
-static void set_mesh(const mc_run_t *r)
+static void set_mesh(const mc_launch_t *r)
 {
     char buffer[MC_MESH_TEXT];
     const int32_t each = r->ranks / r->boxes, more = r->ranks % r->boxes;
@@ -80,7 +80,7 @@ static void forget_launchers(void)
 }
 
 /* MASTER_PORT is for the program: PyTorch's rank 0 listens there as long as it runs. */
-int mc_run_prepare(const mc_run_t *run, int reserved[MC_RUN_PORTS])
+int mc_run_prepare(const mc_launch_t *run, int reserved[MC_RUN_PORTS])
 {
     static const char *const name[MC_RUN_PORTS] = {"MASTER_PORT", "MESHCOLL_MASTER_PORT"};
     int port[MC_RUN_PORTS], failed = 0;
@@ -109,7 +109,7 @@ typedef struct {
     int out[2], error[2], exec[2];
 } pipes_t;
 
-static bool open_pipes(const mc_run_t *r, pipes_t *p)
+static bool open_pipes(const mc_launch_t *r, pipes_t *p)
 {
     *p = (pipes_t){{-1, -1}, {-1, -1}, {-1, -1}};
     return !pipe2(p->exec, O_CLOEXEC) &&
@@ -127,7 +127,7 @@ static void close_pipes(pipes_t *p)
 
 /* In the new process. Each rank is a process group, so that what it starts is stopped with it. A
  * group in the background cannot read a terminal. */
-static void become_rank(const mc_run_t *r, int32_t rank, const pipes_t *p, pid_t parent)
+static void become_rank(const mc_launch_t *r, int32_t rank, const pipes_t *p, pid_t parent)
 {
     sigset_t none;
     setpgid(0, 0);
@@ -152,7 +152,7 @@ static void become_rank(const mc_run_t *r, int32_t rank, const pipes_t *p, pid_t
     _exit(127);
 }
 
-static int open_streams(const mc_run_t *r, int32_t rank, const pipes_t *p, mc_child_t *child)
+static int open_streams(const mc_launch_t *r, int32_t rank, const pipes_t *p, mc_child_t *child)
 {
     if (!r->tag_output)
         return MESHCOLL_OK;
@@ -165,14 +165,14 @@ static int open_streams(const mc_run_t *r, int32_t rank, const pipes_t *p, mc_ch
 }
 
 /* As a shell exits: 127 where there is no such program, 126 where it cannot be executed. */
-static int fail_exec(const mc_run_t *r, int error)
+static int fail_exec(const mc_launch_t *r, int error)
 {
     mc_tool_exit("run", mc_fail(MESHCOLL_ERR_IO, "%s cannot be started: %s", r->program[0],
                                 strerror(error)));
     return error == ENOENT ? 127 : 126;
 }
 
-int mc_run_start(const mc_run_t *run, int32_t rank, mc_child_t *child)
+int mc_run_start(const mc_launch_t *run, int32_t rank, mc_child_t *child)
 {
     pipes_t p;
     int error = 0;

@@ -1,5 +1,5 @@
 /* The ranks of `meshcoll run` while they run: their output, their end, and signals for them. */
-#include "tools/run/run.h"
+#include "tools/run/run_command.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -66,7 +66,7 @@ static void read_stream(mc_tagged_t *stream)
 /* Ranks ---------------------------------------------------------------------------------------- */
 
 typedef struct {
-    const mc_run_t *run;
+    const mc_launch_t *run;
     mc_child_t *child;
     int32_t n, alive;
     int exit;       /* 0: no rank has failed */
@@ -183,7 +183,7 @@ static void drain(const watch_t *w, struct pollfd *p, mc_tagged_t **stream)
                 read_stream(stream[i]);
 }
 
-int mc_run_watch(const mc_run_t *run, mc_child_t *children, int signals)
+int mc_run_watch(const mc_launch_t *run, mc_child_t *children, int signals)
 {
     watch_t w = {.run = run, .child = children, .n = run->ranks, .alive = run->ranks};
     const size_t most = 2 * (size_t)run->ranks + 1;

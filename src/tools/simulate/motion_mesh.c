@@ -39,7 +39,7 @@ static load_t **load_at(const map_t *g, int32_t from, int32_t to)
 /* Where things are ---------------------------------------------------------------------------------- */
 
 /* Frames are drawn on the way. A box's ports are in the middle of its bottom. */
-static void place_thing(void *context, const mc_frame_t *f)
+static void place_thing(void *context, const mc_frame_item_t *f)
 {
     map_t *const g = context;
     const mc_frame_level_t *const l = &g->page->frames.level[f->d];

@@ -1,7 +1,7 @@
 #include "mesh/link/link_text.h"
 #include "simulate/simulate.h"
-#include "tools/common/request.h"
 #include "tools/common/show.h"
+#include "tools/common/strategy_request.h"
 #include "tools/simulate/motion.h"
 #include "tools/simulate/step_command.h"
 

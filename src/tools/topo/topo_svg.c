@@ -2,7 +2,7 @@
  * The picture: dimensions as nested frames, ranks as tiles, and the link of each dimension as a
  * bus that joins them. Long dimensions are abbreviated.
  */
-#include "mesh/link/show.h"
+#include "mesh/link/link_show.h"
 #include "tools/common/frames.h"
 #include "tools/common/show.h"
 #include "tools/topo/topo.h"
@@ -41,7 +41,7 @@ int32_t mc_topo_machines(const mc_topo_t *t)
 /* Things ------------------------------------------------------------------------------------------ */
 
 /* `shown` of the level's items, which are fewer on a short line along fold. */
-static void draw_bus(void *context, const mc_frame_t *first, int32_t shown)
+static void draw_bus(void *context, const mc_frame_item_t *first, int32_t shown)
 {
     const drawing_t *const g = context;
     const mc_frame_level_t *const l = &g->frames.level[first->d];
@@ -68,7 +68,7 @@ static void draw_bus(void *context, const mc_frame_t *first, int32_t shown)
     fputs("\"/>\n", g->out);
 }
 
-static void draw_rest(const drawing_t *g, const mc_frame_t *f)
+static void draw_rest(const drawing_t *g, const mc_frame_item_t *f)
 {
     const mc_frame_level_t *const l = &g->frames.level[f->d];
     char text[64];
@@ -79,7 +79,7 @@ static void draw_rest(const drawing_t *g, const mc_frame_t *f)
                 "class=\"n\" text-anchor=\"middle\"", 0, text);
 }
 
-static void draw_rank(const drawing_t *g, const mc_frame_t *f)
+static void draw_rank(const drawing_t *g, const mc_frame_item_t *f)
 {
     const mc_frame_level_t *const l = &g->frames.level[f->d];
     const mc_topo_rank_t *const its = mc_topo_rank(g->topo, f->rank);
@@ -125,7 +125,7 @@ static void add_note(const drawing_t *g, int32_t d, int32_t first, mc_text_t *te
         mc_text_add(text, "%s%s", text->length ? ", " : "", mc_topo_rank(g->topo, first)->host);
 }
 
-static void draw_thing(void *context, const mc_frame_t *f)
+static void draw_thing(void *context, const mc_frame_item_t *f)
 {
     const drawing_t *const g = context;
     char note[MC_HOST_TEXT + 32] = "";

@@ -1,8 +1,8 @@
 #include "tools/trace/trace.h"
 
 #include "plan/explain.h"
-#include "tools/common/request.h"
 #include "tools/common/show.h"
+#include "tools/common/strategy_request.h"
 
 #include <stdlib.h>
 #include <string.h>

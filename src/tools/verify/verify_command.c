@@ -1,4 +1,4 @@
-#include "tools/verify/verify.h"
+#include "tools/verify/verify_command.h"
 
 #include <ctype.h>
 #include <math.h>

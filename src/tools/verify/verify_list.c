@@ -1,5 +1,5 @@
 /* Meshes and strategies to verify. */
-#include "tools/verify/verify.h"
+#include "tools/verify/verify_command.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* Worker processes with a shared list of items. The crash of a worker is reported. */
-#include "tools/verify/verify.h"
+#include "tools/verify/verify_command.h"
 
 #include <errno.h>
 #include <math.h>

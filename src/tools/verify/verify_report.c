@@ -1,5 +1,5 @@
 /* What came out of a verification, as text and as JSON. */
-#include "tools/verify/verify.h"
+#include "tools/verify/verify_command.h"
 
 typedef struct {
     const mc_verify_job_t *job;

@@ -1,4 +1,4 @@
-#include "tools/common/request.h"
+#include "tools/common/strategy_request.h"
 
 #include "runtime/choose/choice.h"
 

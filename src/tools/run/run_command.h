@@ -11,7 +11,7 @@ typedef struct {
     double grace;         /* seconds from SIGTERM to SIGKILL */
     bool tag_output;
     char **program; /* ends with NULL */
-} mc_run_t;
+} mc_launch_t;
 
 /* The lines that a rank writes to one stream, each written out with its tag. */
 typedef struct {
@@ -30,10 +30,10 @@ typedef struct {
 enum { MC_RUN_PORTS = 2 };
 
 /* Variables that hold for all ranks: address, ports, secret, mesh. */
-int mc_run_prepare(const mc_run_t *run, int reserved[MC_RUN_PORTS]);
+int mc_run_prepare(const mc_launch_t *run, int reserved[MC_RUN_PORTS]);
 /* Starts one rank. A program that cannot be executed: an exit status, as a shell has, and it says why. */
-int mc_run_start(const mc_run_t *run, int32_t rank, mc_child_t *child);
+int mc_run_start(const mc_launch_t *run, int32_t rank, mc_child_t *child);
 /* Waits for all ranks; the exit status of the first that failed. */
-int mc_run_watch(const mc_run_t *run, mc_child_t *children, int signals);
+int mc_run_watch(const mc_launch_t *run, mc_child_t *children, int signals);
 
 #endif

@@ -2,8 +2,8 @@
 #ifndef MC_TOOLS_PLAN_H
 #define MC_TOOLS_PLAN_H
 
-#include "tools/common/request.h"
 #include "tools/common/show.h"
+#include "tools/common/strategy_request.h"
 
 typedef struct {
     meshcoll_collective_t collective;

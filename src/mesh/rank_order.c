@@ -1,4 +1,4 @@
-#include "mesh/order.h"
+#include "mesh/rank_order.h"
 
 #include <ctype.h>
 #include <stdlib.h>

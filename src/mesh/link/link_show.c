@@ -1,4 +1,4 @@
-#include "mesh/link/show.h"
+#include "mesh/link/link_show.h"
 
 #include "mesh/link/link_text.h"
 
