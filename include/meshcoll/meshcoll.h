@@ -362,8 +362,8 @@ typedef struct meshcoll_args {
      * call or request is made, not later. For alltoall, `counts` and `displs` describe out. */
     const size_t *counts, *displs; /**< in elements: where each block starts; NULL: back to back */
     const size_t *in_counts /**< of alltoall: in's */, *in_displs; /**< of alltoall: in's */
-    /** Of scatter and gather, the same on all ranks: 1, only the root passes `counts` and `displs`,
-     * as for meshcoll_scatterv_at_root; 0, all ranks pass them. */
+    /** Who passes `counts` and `displs` of a scatter or gather, the same on all ranks: 1, the root
+     * alone, as for meshcoll_scatterv_at_root; 0, all ranks. */
     int counts_at_root;
 } meshcoll_args_t;
 

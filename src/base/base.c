@@ -196,7 +196,7 @@ const mc_unit_t mc_byte_units[MC_BYTE_UNITS] = {
     {"TB", 1e12},    {"GB", 1e9},     {"MB", 1e6},     {"KB", 1e3},     {"B", 1},
     {"TiB", 0x1p40}, {"GiB", 0x1p30}, {"MiB", 0x1p20}, {"KiB", 0x1p10}, {"kB", 1e3}};
 
-/* Of what follows a number; 0: of nothing that is known. */
+/* Returns what a number is multiplied by with this unit behind it; 0: nobody knows the unit. */
 static double scale_of(const char *unit)
 {
     static const char letters[] = "KMGT";

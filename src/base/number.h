@@ -22,7 +22,7 @@ int mc_number_vprint(char *buffer, size_t capacity, const char *format, va_list 
 locale_t mc_number_enter(void);
 void mc_number_leave(locale_t before);
 
-/* As toupper in the C locale: a Turkish one has another capital of i. */
+/* Returns the capital letter of the C locale: a Turkish locale has another one of i. */
 static inline char mc_upper(char c)
 {
     return c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c;

@@ -67,7 +67,8 @@ static inline uint32_t mc_range_chunk(mc_range_t r, uint32_t k)
     return r.first + k / r.run * r.stride + k % r.run;
 }
 
-/* `cut[d]`: dimension d is cut into slices; `order` as above. ERR_INVALID_ARG: too many chunks. */
+/* `cut[d]`: dimension d is cut into slices; `order` lists the dimensions as they are nested, the outermost first.
+ * ERR_INVALID_ARG: too many chunks. */
 int mc_layout_init(const mc_mesh_t *mesh, const bool cut[MC_MAX_DIMS],
                    const int32_t order[MC_MAX_DIMS], uint32_t segments, mc_layout_t *layout);
 /* Adds a side to the layout, which nests the dimensions in `order`. */

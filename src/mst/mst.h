@@ -21,7 +21,7 @@ mc_tile_t mc_mst_gather(mc_builder_t *b, mc_line_t l, mc_tile_t v);
  * brackets (mesh/aligned.h). */
 mc_tile_t mc_mst_reduce_aligned(mc_builder_t *b, mc_line_t l, mc_tile_t v);
 
-/* Both halves of [lo, hi], inclusive, and their roots. */
+/* The range [lo, hi], inclusive, is cut into two halves, each with a root. */
 typedef struct {
     int32_t lo, mid, hi; /* [lo, mid] and [mid + 1, hi] */
     int32_t near, far;   /* the given root, and the root of the half that has none yet */

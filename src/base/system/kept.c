@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Of the format, and of what the texts mean. */
+/* VERSION changes with the format, and with what the texts mean. */
 enum { VERSION = 1, HEAD = 64 };
 
 static const char *given(const char *name)

@@ -9,7 +9,7 @@
 
 #include "base/base.h"
 
-/* Of a text; longer ones are neither kept nor read. */
+/* A text has at most so many bytes; longer ones are neither kept nor read. */
 enum { MC_KEPT_BYTES = 1 << 16 };
 
 /* `kind`: letters, which begin the file's name. `key`: a line. The caller frees the text; NULL: there is none. */

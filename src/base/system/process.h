@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* As pthread_create, with all signals blocked in it: the program's are not for it. */
+/* Starts a thread that blocks all signals, as the program's are not for it. Returns what pthread_create does. */
 int mc_thread_start(pthread_t *thread, void *(*run)(void *context), void *context);
 
 /* Has it ended, though its parent may not have waited for it yet? A process that /proc does not show lives. */

@@ -175,7 +175,7 @@ static void show_size(mc_table_t *table, double bytes)
     mc_table_add(table, "%s", bytes > 0 ? mc_print_bytes(bytes).text : "-");
 }
 
-/* Of links --------------------------------------------------------------------------------------- */
+/* Links ------------------------------------------------------------------------------------------ */
 
 const mc_link_kind_t mc_link_times = {
     1e-30,        1e6,           "seconds",           "a time as in 7us, 300ns or 1ms",

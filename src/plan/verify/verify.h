@@ -20,7 +20,7 @@ typedef struct {
     uint32_t random_orders; /* random runs that respect dependencies, beyond the two fixed ones */
     uint64_t seed;
     bool in_order;         /* sums must also have their ranks in order, 0 (+) 1 (+) 2 … */
-    bool aligned;          /* sums must be bracketed as the aligned tree: see mesh/aligned.h */
+    bool aligned;          /* sums must be bracketed as the aligned tree of mesh/aligned.h */
     const int32_t *number; /* the number of each rank in that tree; NULL: the rank itself */
 } mc_verify_options_t;
 

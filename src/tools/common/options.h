@@ -34,7 +34,7 @@ typedef struct {
         .most = most_                                                                 \
     }
 
-/* Where what is no option goes; NULL: there is none. */
+/* Arguments that are no options go there; NULL: the command takes none. */
 typedef struct {
     const char **text; /* one argument at most */
     char ***program;   /* it and its arguments: the first of them ends the options */

@@ -15,7 +15,8 @@ void mc_show_sentence(int indent, const char *format, ...) MC_PRINTF(2, 3);
 const char *mc_show_strategy(const mc_strategy_t *strategy, const mc_mesh_t *mesh);
 const char *mc_show_phase(const mc_strategy_t *strategy, const mc_mesh_t *mesh, int32_t phase);
 
-/* The same of a mesh; of a call: "bcast on box=4,gpu=4, root 0"; of a network, "" where there is none. */
+/* The text of a mesh, of a call as in "bcast on box=4,gpu=4, root 0", or of a network ("": there is none), until the
+ * function is called again. */
 const char *mc_show_mesh(const mc_mesh_t *mesh);
 const char *mc_show_call(meshcoll_collective_t collective, const mc_mesh_t *mesh, int32_t root);
 const char *mc_show_network(const mc_network_t *network);

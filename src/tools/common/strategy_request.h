@@ -5,7 +5,7 @@
 #include "compose/planner/planner.h"
 #include "tools/common/tool.h"
 
-/* As the command line has it; NULL: left out. */
+/* The words of the command line; NULL: left out. */
 typedef struct {
     const char *collective, *mesh, *links, *root, *strategy;
 } mc_request_text_t;
@@ -19,14 +19,14 @@ typedef struct {
     uint64_t bytes; /* of the whole vector (alltoall: of what one rank sends) */
 } mc_request_t;
 
-/* All but strategy and bytes. Links left out are the default preset, in the text too. */
+/* Reads all but strategy and bytes. Links left out become the default preset, in the text too. */
 int mc_request_read(mc_request_text_t *text, mc_request_t *request);
-/* The strategy: that of the text or, where it is left out, what `meshcoll plan` puts first. */
+/* Sets the strategy to that of the text or, where it is left out, to what `meshcoll plan` puts first. */
 int mc_request_choose(const mc_request_text_t *text, mc_request_t *request);
-/* The first `most` of what `meshcoll plan` ranks. */
+/* Finds the first `most` of what `meshcoll plan` ranks. */
 int mc_request_rank(const mc_request_t *request, uint32_t most, mc_ranking_t *ranking);
 
-/* As the library paces it on a cluster with these links: by the innermost wire. */
+/* Returns the pacing that the library would use on a cluster with these links: that of the innermost wire. */
 mc_pacing_t mc_request_pacing(const mc_mesh_t *mesh, const mc_links_t *links);
 
 #endif

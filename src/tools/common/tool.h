@@ -41,11 +41,11 @@ extern const mc_command_t mc_plan_command, mc_trace_command, mc_verify_command, 
     mc_list_command, mc_overlay_command, mc_topo_command, mc_run_command, mc_simulate_command,
     mc_status_command, mc_tune_command, mc_export_command;
 
-/* Also prints the command's help where it is asked for: MC_HELPED. */
+/* Reads the options of a command. Returns MC_HELPED where help was asked for, which it has printed. */
 int mc_options_parse(const mc_command_t *command, const mc_option_t *option, int argc, char **argv,
                      const mc_arguments_t *arguments);
 
-/* The exit status of what a command returned. Of an error prints "meshcoll plan: …", one line on stderr. */
+/* Returns the exit status of what a command returned; prints an error as one line on stderr, "meshcoll plan: …". */
 int mc_tool_exit(const char *name, int status);
 
 /* Readers of arguments. */

@@ -161,7 +161,7 @@ static int add_piece(gpu_t *g, uint32_t step, bool first, block_t *b, const piec
     return status ? status : add_row(g, b, &row);
 }
 
-/* Both ends of what a step moves: a message, or this rank twice. */
+/* The two ends of what a step moves: those of a message, or this rank twice. */
 typedef struct {
     const mc_plan_t *from, *to;
     const mc_step_t *read, *write;

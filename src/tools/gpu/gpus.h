@@ -26,7 +26,7 @@ typedef enum {
     MC_BY_NVLINK /* peer access over NVLinks; where NVML is missing, over the faster links */
 } mc_reach_t;
 
-/* Where a card and a GPU meet; the nearer the greater. */
+/* The place where a card and a GPU meet; the nearer the greater. */
 typedef enum {
     MC_NEAR_UNKNOWN,
     MC_NEAR_MACHINE, /* in different NUMA nodes or sockets */
@@ -69,7 +69,7 @@ typedef struct {
 /* Opens libcuda and initialises it. ERR_UNSUPPORTED: there is no driver, or one that is too old; ERR_DEVICE: it finds no
  * GPU, or fails. */
 int mc_gpus_init(void);
-/* The same errors. Initialises the driver. */
+/* Finds the GPUs, for which it initialises the driver. Errors are those of mc_gpus_init. */
 int mc_gpus_find(mc_gpus_t *gpus);
 /* Adds cards and NUMA nodes; what hwloc does not know stays unknown. */
 void mc_gpus_find_cards(mc_gpus_t *gpus);

@@ -6,7 +6,7 @@
 #define MC_TOOLS_NVML_H
 
 typedef struct nvmlDevice_st *mc_nvml_device_t;
-/* As nvml.h has it from version 11 on: nvmlPciInfo_t. */
+/* The nvmlPciInfo_t of nvml.h from version 11 on. */
 typedef struct {
     char legacy[16];
     unsigned domain, bus, device, id, subsystem;

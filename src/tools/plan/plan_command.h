@@ -52,14 +52,14 @@ uint32_t mc_plan_shapes(const mc_ranked_t *ranked, uint32_t n, uint32_t most, ui
  * mesh has it not, or the request does not allow it. */
 bool mc_plan_named(const mc_plan_request_t *request, int32_t i, mc_ranked_t *named);
 
-/* Collective, mesh, root and links, as the first lines of what is printed. */
+/* Prints collective, mesh, root and links, the first lines of an answer. */
 void mc_plan_print_head(const mc_plan_request_t *request, const char *what);
-/* The same as an object, which the rest is added to. */
+/* Returns collective, mesh, root and links as an object, which the rest is added to. */
 json_t *mc_plan_json_head(const mc_plan_request_t *request);
 
-/* One size: the ranking, or what one strategy costs. */
+/* Shows the ranking for one size, or what one strategy costs. */
 int mc_plan_rank(const mc_plan_request_t *request);
-/* From size to size: where the best one changes, where options 1, 2 and 3 cross. */
+/* Shows from size to size where the best strategy changes, and where options 1, 2 and 3 cross. */
 int mc_plan_sweep(const mc_plan_request_t *request, uint64_t from, uint64_t to);
 
 /* Simulates the first of a ranking, and prints them, the fastest first; or adds them to `json`, if that is not NULL. */
@@ -69,7 +69,7 @@ int mc_plan_simulate(const mc_plan_request_t *request, const mc_ranking_t *ranki
 typedef struct {
     const char *extents, *sizes, *links, *collective;
 } mc_plan_scale_t;
-/* From the request's mesh to larger ones: the best strategy beside flat rings and trees, as Markdown. */
+/* Shows the best strategy beside flat rings and trees, from the request's mesh to larger ones, as Markdown. */
 int mc_plan_scale(const mc_plan_request_t *request, const mc_plan_scale_t *scale);
 
 #endif

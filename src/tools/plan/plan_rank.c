@@ -17,7 +17,7 @@ typedef struct {
     mc_links_t links;   /* as a vector of this size finds them */
 } ranking_t;
 
-/* As share of the best time, about the precision of the model. */
+/* A share of the best time, about the precision of the model. */
 static const double close_share = 0.02;
 
 /* A part of the whole as the model cuts it: one segment's bytes. */
@@ -32,7 +32,7 @@ static mc_phase_cost_t phase_cost(const ranking_t *k, const mc_strategy_t *s, in
     return mc_strategy_phase_cost(s, &r->mesh, &k->links, r->root, phase);
 }
 
-/* Of one side, a segment through all its phases. */
+/* The cost of a segment through all phases of one side. */
 static mc_phase_cost_t side_cost(const ranking_t *k, const mc_strategy_t *s, int32_t side)
 {
     const mc_plan_request_t *const r = k->request;
@@ -193,7 +193,7 @@ static int print_details(const ranking_t *k)
 
 static bool is_searched(const mc_mesh_t *mesh)
 {
-    return __builtin_popcount(mc_mesh_long(mesh)) > 2; /* see mc_planner_rank */
+    return __builtin_popcount(mc_mesh_long(mesh)) > 2; /* mc_planner_rank searches beams there */
 }
 
 /* What the rest says in full: the answer, and how good it is. */

@@ -98,7 +98,7 @@ static int walk(sweep_t *sweep, uint64_t from, uint64_t to)
     return status;
 }
 
-/* Where two named entries cost the same. */
+/* The size at which two named entries cost the same. */
 typedef struct {
     const char *a, *b;         /* names */
     const char *below, *above; /* the cheaper one on either side; equal: one is always cheaper */

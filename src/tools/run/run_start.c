@@ -164,7 +164,7 @@ static int open_streams(const mc_launch_t *r, int32_t rank, const pipes_t *p, mc
     return MESHCOLL_OK;
 }
 
-/* As a shell exits: 127 where there is no such program, 126 where it cannot be executed. */
+/* Returns the exit status of a shell: 127 where there is no such program, 126 where it cannot be executed. */
 static int fail_exec(const mc_launch_t *r, int error)
 {
     mc_tool_exit("run", mc_fail(MESHCOLL_ERR_IO, "%s cannot be started: %s", r->program[0],

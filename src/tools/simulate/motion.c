@@ -64,7 +64,7 @@ static row_t *row_of(const char *link)
     return &rows[n_rows - 1];
 }
 
-/* Those of the network; where no ranks are drawn, all. */
+/* Takes the network's links as rows; where no ranks are drawn, all links. */
 static void find_rows(const mc_page_t *g)
 {
     const mc_network_t *const network = g->m->q->network;

@@ -42,7 +42,7 @@ static int read_file(const char *path, mc_gradients_t *g)
     return status;
 }
 
-/* As NCCL's calls of one stream: each begins when the one before has ended. */
+/* Simulates calls of one stream, as NCCL's are: each begins when the one before has ended. */
 static int follow(mc_simulation_t q, const row_t *row, const mc_gradients_t *g, double *seconds)
 {
     mc_simulated_t one = {0};
@@ -78,7 +78,7 @@ static int simulate(mc_simulation_t q, row_t *row, mc_gradients_t *g)
     return status ? status : follow(q, row, g, &row->one_by_one);
 }
 
-/* Of the row with the most buckets: the first row says it. */
+/* Refuses more segments than a step of the most buckets may have, before the first row runs. */
 static int check_segments(uint32_t segments)
 {
     const uint32_t cut = counts[MC_COUNT(counts) - 1];

@@ -73,7 +73,7 @@ static bool are_alike(const mc_topo_gpus_t *g)
     return true;
 }
 
-/* Of all machines; "" where they are not alike. */
+/* The mesh suggested for all machines; "" where they are not alike. */
 static const char *whole_mesh(const mc_topo_gpus_t *g, char text[MC_MESH_TEXT])
 {
     const mc_gpu_shape_t *const s = &g->shape[0];

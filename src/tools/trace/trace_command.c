@@ -88,7 +88,7 @@ static void print_columns(const mc_trace_t *trace, const column_t *column, uint3
     putchar('\n');
 }
 
-/* As many states beside each other as fit. */
+/* Prints as many states beside each other as fit. */
 static int print_states(const mc_trace_t *trace, int width)
 {
     mc_arena_t arena = {0};

@@ -195,8 +195,8 @@ static void put_stripe(const mc_drawing_t *g, const mc_page_place_t *s, double f
             g->tile_w - 3, height * (to - from), 3 - g->tile_w);
 }
 
-/* Of a rank what has `share` of the contributions: chunks as stripes from top to bottom, neighbours as one; of many chunks
- * their number, from the bottom. */
+/* Fills the tile of a rank with what has `share` of the contributions: few chunks as stripes from top to bottom,
+ * neighbours as one; of many chunks their number, from the bottom. */
 static void put_stripes(const mc_drawing_t *g, const mc_page_place_t *s, char *const *cell,
                         double share)
 {

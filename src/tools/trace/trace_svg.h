@@ -45,7 +45,7 @@ typedef struct {
 /* trace_arrows.c: rows that a frame of this level has, and the middle of a row's tiles below the panel's head. */
 int32_t mc_page_rows_in(const mc_drawing_t *drawing, int32_t level);
 double mc_page_row_y(const mc_drawing_t *drawing, int32_t row);
-/* Of a panel at (x, y). */
+/* Returns where a rank lies in the panel at (x, y). */
 mc_page_place_t mc_page_place_of(const mc_drawing_t *drawing, int32_t rank, double x, double y);
 
 /* The messages of a phase in a group of class a, a path each, and then their labels. */

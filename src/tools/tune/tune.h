@@ -18,20 +18,20 @@
  * The vectors lie in the host's memory, or in that of a GPU for each rank, where requests run in a stream: one choice
  * for the process. Failures end all ranks. */
 
-/* Where the status is not OK, prints meshcoll_last_error() in one line on stderr and ends the process, of which the
- * others hear. */
+/* Prints meshcoll_last_error() in one line on stderr and ends the process, of which the others hear, unless the status is
+ * OK. */
 void mc_tune_check(int status, const char *what);
-/* Zeroed; never NULL. */
+/* Returns zeroed memory, never NULL. */
 void *mc_tune_allocate(size_t bytes);
 
 enum { MC_TUNE_GPU_TEXT = 128 };
 
-/* From now on memory of a GPU: the rank's of its machine, in the order of ranks. *gpu: "NVIDIA H100,
+/* Makes vectors lie in memory of a GPU from now on: the rank's of its machine, in the order of ranks. *gpu: "NVIDIA H100,
  * driver 580.65.06, CUDA 13.0". */
 int mc_tune_take_gpu(const mc_place_t *place, int32_t rank, char gpu[MC_TUNE_GPU_TEXT]);
 bool mc_tune_on_device(void);
 
-/* Zeroed; never NULL. */
+/* Returns a zeroed vector, never NULL. */
 void *mc_tune_vector(size_t bytes);
 void mc_tune_vector_free(void *vector);
 
@@ -87,15 +87,15 @@ meshcoll_t *mc_tune_open(const mc_cluster_t *cluster, const mc_ranks_t *ranks,
 
 /* Measures strategies of a line in shared memory at several sizes of the vector. */
 typedef struct mc_tune_table mc_tune_table_t;
-/* Of the cheapest ones by these links. NULL where the mesh is not a single line in shared memory; the other functions
- * accept that. */
+/* Takes the strategies that are the cheapest by these links. Returns NULL where the mesh is not a single line in shared
+ * memory, which the other functions accept. */
 mc_tune_table_t *mc_tune_table_open(const mc_cluster_t *cluster, meshcoll_t *whole,
                                     const mc_links_t *links);
-/* One round. */
+/* Runs one round of trials. */
 void mc_tune_table_run(mc_tune_table_t *table);
 /*
- * Of each collective: the strategy with the least mean over the sizes, and those that are faster than it at some size by
- * more than the error of the difference. Frees `table`.
+ * Leaves of each collective the strategy with the least mean over the sizes, and those that are faster than it at some
+ * size by more than the error of the difference. Frees `table`.
  */
 void mc_tune_table_close(mc_tune_table_t *table, mc_measured_t *measured);
 

@@ -249,7 +249,7 @@ static int share_mesh(const meshcoll_oob_t *oob, mc_mesh_t *mesh)
     return status;
 }
 
-/* Where it fails on any rank, one says so. */
+/* Takes a GPU on each rank. One rank says so if it fails on any. */
 static int take_gpus(const mc_place_t *place, const meshcoll_oob_t *oob, request_t *r)
 {
     const int own = mc_tune_take_gpu(place, oob->rank, r->gpu);

@@ -2,10 +2,10 @@
 #include "runtime/calibrate/measure.h"
 #include "tools/tune/tune.h"
 
-/* As creation calibrates where nobody has tuned (runtime/create/calibrated.c), but not rounded; twice it, not to depend on
- * luck. */
+/* Creation calibrates for half as long where nobody has tuned (runtime/create/calibrated.c), and rounds; twice the time
+ * depends less on luck. */
 static const double untuned_seconds = 0.2;
-/* Of the time: for links, if there are no strategies to try, or if there are; and for the proof. */
+/* These shares of the time go to the links, if there are no strategies to try or if there are, and to the proof. */
 static const double links_share = 0.6, few_share = 0.15, proof_share = 0.3;
 
 static int run(meshcoll_request_t *request, int32_t times)
@@ -49,7 +49,7 @@ static mc_links_t untuned_links(meshcoll_t *whole, double most, mc_sight_t *sigh
     return links;
 }
 
-/* As many rounds as fit, at least one. */
+/* Runs as many rounds as fit, at least one. */
 static void try_strategies(mc_tune_table_t *table, meshcoll_t *whole, double until,
                            mc_measured_t *measured)
 {

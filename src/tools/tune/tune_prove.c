@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Of the whole vector; none is in the table (tune_table.c). */
+/* Sizes of the whole vector, none of which is in the table (tune_table.c). */
 static const size_t sizes[] = {2 << 10, 32 << 10, 512 << 10};
 enum { LEAST_TURNS = 5, MOST_TURNS = 40 };
 /* Slower by more than what links rounded to steps may cost, and by more than twice the error of the difference. */

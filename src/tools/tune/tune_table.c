@@ -11,13 +11,13 @@ enum { LAST_BYTES = 8 << 20 };
 static const size_t sizes[] = {64,       512,       4 << 10, 16 << 10,
                                64 << 10, 256 << 10, 1 << 20, LAST_BYTES};
 enum { N_SIZES = MC_COUNT(sizes) };
-/* Of the planner's list, at each size, and of these none that it finds dearer by more. */
+/* So many of the planner's list are tried at each size, and none that it finds dearer than `within` times the best. */
 enum { CANDIDATES = 6, ALL = -1 };
 static const double within = 2;
 _Static_assert((int)N_SIZES <= (int)MC_MEASURED_SIZES, "room for all times");
 _Static_assert(N_SIZES * 8 <= MC_MEASURED_ROWS, "a strategy of each collective for each size");
 
-/* Of the runs of a cell together in one round. */
+/* The runs of a cell in one round take at least so long together. */
 static const double least_seconds = 2e-3;
 enum { LEAST_RUNS = 3, MOST_RUNS = 24 };
 _Static_assert((int)MOST_RUNS <= (int)MC_MOST_ANEW, "all runs are timed");
