@@ -49,6 +49,7 @@ typedef struct {
     /* Of those that share it now: when they began, and for how long; busy: in all. */
     int64_t begin, load, busy;
     double beta;   /* ps a chunk; 0: that of the message's dimension */
+    double slow;   /* a factor of the latter */
     bool receiver; /* a gap follows each message */
     uint64_t round;
 } link_t;
@@ -335,7 +336,7 @@ static int64_t start_message(sim_t *s, uint32_t actor, uint32_t step)
             on->load = 0;
             on->round = s->round;
         }
-        const int64_t load = on->beta > 0 ? rounded(is->chunks * on->beta) : takes;
+        const int64_t load = rounded(is->chunks * (on->beta > 0 ? on->beta : way->beta * on->slow));
         on->load += (load + (on->receiver ? way->gap : 0)) * hop.weight;
         on->busy += load * hop.weight;
     }
@@ -462,8 +463,9 @@ static int check_range(const sim_t *s)
         beta = fmax(beta, fmax(link->beta, link->gamma));
         alpha = fmax(alpha, link->alpha + link->gap);
     }
+    const double most = beta;
     for (uint32_t l = 0; l < s->w->n_links; l++)
-        beta = fmax(beta, s->w->link[l].beta);
+        beta = fmax(beta, fmax(s->w->link[l].beta, most * s->w->link[l].slow));
     for (uint32_t i = 0; i < s->orbits->n_programs; i++)
         steps = fmax(steps, s->orbits->program[i].plan->n_steps);
     if (beta * s->q->bytes * s->q->mesh->size + alpha * steps < 1e6)
@@ -489,10 +491,10 @@ static int prepare(sim_t *s)
         s->way[d] = (way_t){rounded(links.dim[d].alpha * 1e12), rounded(links.dim[d].gap * 1e12),
                             links.dim[d].beta * s->each * 1e12, links.dim[d].gamma * s->each * 1e12,
                             mc_links_wire(&links, d),           links.dim[d].pulled};
-    for (uint32_t l = 0; l < s->w->n_links && !status; l++) {
-        s->link[l].beta = s->w->link[l].beta * s->each * 1e12;
-        s->link[l].receiver = s->w->link[l].receiver;
-    }
+    for (uint32_t l = 0; l < s->w->n_links && !status; l++)
+        s->link[l] = (link_t){.beta = s->w->link[l].beta * s->each * 1e12,
+                              .slow = s->w->link[l].slow,
+                              .receiver = s->w->link[l].receiver};
     for (uint32_t a = 0; a < n && !status; a++) {
         s->left += s->actor[a].program->plan->n_steps;
         if (!s->q->bucket)

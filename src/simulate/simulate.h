@@ -41,6 +41,12 @@ typedef struct {
     int64_t ready, ended;
 } mc_bucket_t;
 
+/* A link by its name, as in the list of the busiest, and how much longer messages take on it. */
+typedef struct {
+    const char *link;
+    double factor;
+} mc_slow_t;
+
 typedef struct {
     const mc_mesh_t *mesh;
     const mc_links_t *links;
@@ -52,9 +58,9 @@ typedef struct {
     const int32_t *order;
     bool whole;          /* every rank, not one of each class */
     const int64_t *late; /* by rank: ps by which it starts later; NULL: all start at 0 */
-    /* a factor of the time of a link; NULL: 1 */
-    const char *slow_link;
-    double slow_factor;
+    /* factors of the time of links; all others have 1 */
+    const mc_slow_t *slow;
+    uint32_t n_slow;
     /* Buckets of together `bytes` bytes, each of as many segments of the strategy: calls in this order, which are under way
      * at the same time. No rank is late. NULL: one call, at 0. */
     mc_bucket_t *bucket;

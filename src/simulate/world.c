@@ -62,8 +62,8 @@ int mc_simulate_fit(const mc_mesh_t *mesh, const mc_links_t *links, mc_network_t
 
 /* The links on the way of a message from a to b, in places: its sender's port where ranks share it, the network, the
  * receiver's port. */
-static int find_way(const mc_simulation_t *q, const int32_t *end, uint32_t n_network, int32_t a,
-                    int32_t b, int32_t dim, mc_network_route_t *route)
+static int find_way(const mc_simulation_t *q, const int32_t *end, const mc_sim_world_t *w,
+                    int32_t a, int32_t b, int32_t dim, mc_network_route_t *route)
 {
     const mc_mesh_t *const mesh = q->mesh;
     const int32_t wire = mc_links_wire(q->links, dim), place[WAYS] = {b, b, a};
@@ -74,12 +74,12 @@ static int find_way(const mc_simulation_t *q, const int32_t *end, uint32_t n_net
         status = mc_network_route(q->network, end[a], end[b], route);
     for (int way = pulled ? IN : RECEIVER; way < (pulled ? OUT : WAYS) && !status; way++) {
         int32_t ports, n, port = port_of(mesh, q->links, wire, place[way], &ports, &n);
-        if (way != RECEIVER && ports == n)
-            continue; /* the rank itself sends, receives or pulls one by one */
         port = way == RECEIVER ? b : port;
-        const uint32_t link = n_network +
+        const uint32_t link = w->n_network +
                               ((uint32_t)wire * WAYS + (uint32_t)way) * (uint32_t)mesh->size +
                               (uint32_t)port;
+        if (way != RECEIVER && ports == n && w->link[link].slow == 1)
+            continue; /* the rank itself sends, receives or pulls one by one */
         status = mc_array_add(&route->link, &route->n, &route->capacity, &link, sizeof link,
                               "the routes of messages");
     }
@@ -120,7 +120,7 @@ static int find_pairs(const mc_simulation_t *q, const mc_orbits_t *o, mc_sim_wor
             pair->dim = (uint8_t)mc_mesh_level(q->mesh, a, b);
             route.n = 0;
             if (program->off[MC_SENDS][k] < program->off[MC_SENDS][k + 1])
-                status = find_way(q, end, w->n_network, a, b, pair->dim, &route);
+                status = find_way(q, end, w, a, b, pair->dim, &route);
             if (!status)
                 status = add_hops(w, pair, &route, &n_hops, &capacity);
         }
@@ -129,20 +129,38 @@ static int find_pairs(const mc_simulation_t *q, const mc_orbits_t *o, mc_sim_wor
     return status;
 }
 
-static int slow_down(const mc_simulation_t *q, mc_sim_world_t *w)
+/* Can a message pass it? A link of the mesh is that of a wire, by the number of a group's first rank; what receivers pull
+ * passes their ports alone. */
+static bool is_used(const mc_simulation_t *q, const mc_sim_world_t *w, uint32_t link)
+{
+    if (link < w->n_network)
+        return true;
+    const int32_t size = q->mesh->size, at = (int32_t)(link - w->n_network),
+                  wire = at / size / WAYS, way = at / size % WAYS, rank = at % size;
+    int32_t ports, n;
+    bool used = false;
+    for (int32_t d = 0; d < q->mesh->ndims; d++)
+        used |= mc_links_wire(q->links, d) == wire && (way == IN || !q->links->dim[d].pulled);
+    return used && (way == RECEIVER || port_of(q->mesh, q->links, wire, rank, &ports, &n) == rank);
+}
+
+static int slow_down(const mc_simulation_t *q, const mc_slow_t *slow, mc_sim_world_t *w)
 {
     for (uint32_t l = 0; l < w->n_links; l++) {
         char name[MC_NETWORK_NAME];
         mc_text_t text = mc_text(name, sizeof name);
         mc_sim_world_name(q, w, l, &text);
-        if (strcmp(name, q->slow_link) != 0)
+        if (strcmp(name, slow->link) != 0 || !is_used(q, w, l))
             continue;
-        w->link[l].beta *= q->slow_factor;
+        w->link[l].beta *= slow->factor;
+        w->link[l].slow *= slow->factor;
         return MESHCOLL_OK;
     }
     return mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                   "the network has no link called '%s'; names are as in the list of busiest links",
-                   q->slow_link);
+                   "the network has no link called '%s'; names are as in the list of busiest "
+                   "links: \"leaf0.0 up1\", \"%s rank 2 in\", or \"%s port 2 out\", where 2 is the "
+                   "first rank of a port",
+                   slow->link, q->mesh->dim[0].name, q->mesh->dim[0].name);
 }
 
 int mc_sim_world_create(const mc_simulation_t *q, const mc_orbits_t *o, mc_sim_world_t *world)
@@ -174,11 +192,12 @@ int mc_sim_world_create(const mc_simulation_t *q, const mc_orbits_t *o, mc_sim_w
     for (uint32_t l = 0; l < w.n_links && !status; l++)
         w.link[l] = (mc_world_link_t){
             .beta = l < w.n_network ? mc_network_beta(q->network, l) : 0,
+            .slow = 1,
             .receiver = l >= w.n_network && (l - w.n_network) / (uint32_t)size % WAYS == RECEIVER,
             .id = l,
             .alike = 1};
-    if (!status && q->slow_link)
-        status = slow_down(q, &w);
+    for (uint32_t i = 0; i < q->n_slow && !status; i++)
+        status = slow_down(q, &q->slow[i], &w);
     if (!status) {
         mc_simulate_ends(q->mesh, q->links, end, &per_box);
         status = find_pairs(q, o, &w, end);
@@ -295,8 +314,10 @@ static uint32_t refine(const mc_simulation_t *q, const mc_sim_world_t *w, colour
     for (uint32_t a = 0; a < w->n_actors; a++)
         c->actor[a] = mix((uint64_t)w->program[a] + 2, q->late ? (uint64_t)q->late[w->rank[a]] : 0);
     for (uint32_t l = 0; l < w->n_links; l++) {
+        uint64_t slow;
+        memcpy(&slow, &w->link[l].slow, sizeof slow);
         memcpy(&c->link[l], &w->link[l].beta, sizeof c->link[l]);
-        c->link[l] = mix(c->link[l], w->link[l].receiver);
+        c->link[l] = mix(mix(c->link[l], slow), w->link[l].receiver);
     }
     while (same < 2 && classes < w->n_actors) {
         recolour(q, w, c);

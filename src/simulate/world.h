@@ -55,6 +55,7 @@ typedef struct {
 
 typedef struct {
     double beta;   /* 0: that of the message's dimension */
+    double slow;   /* a factor of that */
     bool receiver; /* a rank: each message takes a gap more until the next */
     uint32_t id;   /* number of the first such link */
     uint32_t alike;

@@ -16,6 +16,20 @@ run 0 "${ring[@]}" --network tree=2:1:1GB/s --slow "leaf1.0 up0:3" --json
 gives "$ps" 18001000000
 run 0 "${ring[@]}" --late 2:5ms --json
 gives "$ps" 11006000000
+# Several of each: the second does not replace the first, and a port of the mesh is slow as a link of the network is.
+run 0 "${ring[@]}" --late 2:5ms --late 1:1ms --json
+gives "$ps" 11006000000
+run 0 "${ring[@]}" --late 1:1ms --late 2:5ms --json
+gives "$ps" 11006000000
+run 0 "${ring[@]}" --network tree=2:1:1GB/s --slow "leaf1.0 up0:3" --slow "leaf0.0 up0:2" --json
+gives "$ps" 18001000000
+run 0 "${ring[@]}" --slow "x port 2 out:4" --json
+gives "$ps" 24001000000
+refused "rank 2 is late twice" "${ring[@]}" --late 2:5ms --late 2:1ms
+refused "the link 'x port 2 out' is slow twice" "${ring[@]}" --slow "x port 2 out:4" --slow "x port 2 out:2"
+refused "no link called 'x port 4 out'" "${ring[@]}" --slow "x port 4 out:4"
+refused "no link called 'box port 2 out'" simulate bcast --mesh box=4,gpu=4 --links "box=alpha:1us;beta:1GB/s;ports:1,gpu=shm" \
+    --bytes 1M --slow "box port 2 out:4"
 
 # A graph is the same two leaves.
 printf '0 a\n1 a\n2 b\n3 b\na b\n' >"$scratch/graph"

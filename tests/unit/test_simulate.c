@@ -111,9 +111,34 @@ Test(simulate, late_ranks_and_slow_links)
                   (mc_simulation_t){.late = late});
     cr_assert_eq(r.ps, 2501 * US, "%lld", (long long)r.ps);
     r = simulated("allreduce", "x=4", PLAIN, "tree=2:1:1GB/s", "allreduce:ring", 4e6,
-                  (mc_simulation_t){.slow_link = "leaf1.0 up0", .slow_factor = 3});
+                  (mc_simulation_t){.slow = &(mc_slow_t){"leaf1.0 up0", 3}, .n_slow = 1});
     cr_assert_eq(r.ps, 18001 * US, "%lld", (long long)r.ps);
     cr_assert_str_eq(r.busiest[0].name, "leaf1.0 up0");
+    /* ports of ranks and of boxes, and what a rank receives or pulls: 1 MB takes 1 ms, and 3 ms there */
+    static const struct {
+        const char *mesh, *links, *strategy, *slow;
+        int64_t us;
+    } ports[] = {
+        {"x=4", PLAIN, "bcast:chain", "x port 1 out", 5003},
+        {"x=4", PLAIN, "bcast:chain", "x rank 2 in", 5003},
+        {"x=4", PLAIN, "bcast:chain", "x port 2 in", 5003},
+        {"x=4", PLAIN, "bcast:star", "x port 0 out", 9001},
+        {"x=4", PLAIN, "bcast:chain", "x port 3 out", 3003},
+        {"gpu=4", "gpu=alpha:1us;beta:1GB/s;pulled:yes", "bcast:chain", "gpu port 2 in", 5003},
+        {"box=2,gpu=2", "box=alpha:1us;beta:1GB/s;ports:1,gpu=alpha:1us;beta:10GB/s",
+         "bcast:chain(box) bcast:chain(gpu)", "box port 2 in", 3102}};
+    for (size_t i = 0; i < MC_COUNT(ports); i++) {
+        const mc_slow_t slow[] = {{ports[i].slow, 3}};
+        for (int whole = 0; whole < 2; whole++) {
+            r = simulated("bcast", ports[i].mesh, ports[i].links, NULL, ports[i].strategy, 1e6,
+                          (mc_simulation_t){.slow = slow, .n_slow = 1, .whole = whole});
+            cr_expect_eq(r.ps, ports[i].us * US, "%s: %lld", ports[i].slow, (long long)r.ps);
+        }
+    }
+    const mc_slow_t two[] = {{"x rank 1 in", 3}, {"x port 2 out", 2}};
+    r = simulated("bcast", "x=4", PLAIN, NULL, "bcast:chain", 1e6,
+                  (mc_simulation_t){.slow = two, .n_slow = 2});
+    cr_assert_eq(r.ps, 6003 * US, "%lld", (long long)r.ps);
 }
 
 /* 16 ranks on leaves of 4 with one link up, alpha 1 us, n ps per byte of the vector: the rounds that cross a leaf carry

@@ -102,6 +102,9 @@ static int read_value(const mc_option_t *option, const char *value)
         return read_real(option, value);
     if (option->bytes)
         return read_bytes(option, value);
+    if (option->texts)
+        return mc_array_add(&option->texts->at, &option->texts->n, &option->texts->capacity, &value,
+                            sizeof value, "the values of an option");
     if (option->flag)
         *option->flag = true;
     else

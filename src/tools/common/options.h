@@ -6,7 +6,13 @@
 
 #include <stdio.h>
 
-/* One option: exactly one of flag, text, number, real and bytes says where its value goes. */
+/* The values of an option that may come again; *at is the caller's to free. */
+typedef struct {
+    const char **at;
+    uint32_t n, capacity;
+} mc_texts_t;
+
+/* One option: exactly one of flag, text, texts, number, real and bytes says where its value goes. */
 typedef struct {
     const char *heading; /* instead of an option: a line of the help above the next ones */
     const char *name;
@@ -15,6 +21,7 @@ typedef struct {
     const char *help;  /* may have several lines */
     bool *flag;
     const char **text;
+    mc_texts_t *texts;
     int32_t *number, least, most;
     double *real, from, to; /* bounds, inclusive */
     uint64_t *bytes;        /* at least 1; K, M and G are powers of 1024 (mc_parse_bytes) */
@@ -27,6 +34,10 @@ typedef struct {
 #define MC_OPTION_TEXT(name_, value_, help_, at)                  \
     {                                                             \
         .name = name_, .value = value_, .help = help_, .text = at \
+    }
+#define MC_OPTION_TEXTS(name_, value_, help_, at)                  \
+    {                                                              \
+        .name = name_, .value = value_, .help = help_, .texts = at \
     }
 #define MC_OPTION_NUMBER(name_, value_, help_, at, least_, most_)                     \
     {                                                                                 \

@@ -11,7 +11,8 @@
 /* What the command line gives; a process runs one command. */
 static struct {
     mc_request_text_t text;
-    const char *bytes, *network, *order, *late, *slow, *trace, *svg, *step;
+    const char *bytes, *network, *order, *trace, *svg, *step;
+    mc_texts_t late, slow;
     int32_t top;
     bool whole, json;
     mc_request_t call;
@@ -19,6 +20,7 @@ static struct {
     mc_simulation_t query;
     int32_t *place;
     int64_t *delay;
+    mc_slow_t *slowed;
     mc_output_t traced;
     bool follows; /* a message is in the trace already */
     mc_motion_t motion;
@@ -47,28 +49,53 @@ static int read_late(const char *text, int32_t n)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                        "--late takes a rank below %d and its delay, as in 5:1ms; got '%s'", n,
                        text);
-    given.delay = calloc((size_t)n, sizeof *given.delay);
-    if (!given.delay)
-        return mc_fail_memory("the delays of ranks");
+    if (given.delay[(int32_t)number] > 0)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "rank %d is late twice", (int)number);
     given.delay[(int32_t)number] = (int64_t)(seconds * 1e12 + 0.5);
-    given.query.late = given.delay;
     return MESHCOLL_OK;
 }
 
+static int read_all_late(int32_t n)
+{
+    int status = MESHCOLL_OK;
+    given.delay = calloc((size_t)n, sizeof *given.delay);
+    if (!given.delay)
+        return mc_fail_memory("the delays of ranks");
+    for (uint32_t i = 0; i < given.late.n && !status; i++)
+        status = read_late(given.late.at[i], n);
+    given.query.late = given.delay;
+    return status;
+}
+
 /* "leaf0.0 up1:4": messages on that link take 4 times as long. */
-static int read_slow(char *text)
+static int read_slow(char *text, mc_slow_t *slow)
 {
     char *const colon = strrchr(text, ':');
     mc_word_t factor = mc_word_of(colon ? colon + 1 : "");
-    if (!mc_read_number(&factor, &given.query.slow_factor) || factor.n > 0 ||
-        given.query.slow_factor < 1)
+    if (!mc_read_number(&factor, &slow->factor) || factor.n > 0 || slow->factor < 1)
         return mc_fail(
             MESHCOLL_ERR_INVALID_ARG,
             "--slow takes a link and a factor of at least 1, as in \"leaf0.0 up1:4\"; got '%s'",
             text);
     *colon = '\0';
-    given.query.slow_link = text;
+    slow->link = text;
+    for (const mc_slow_t *other = given.slowed; other < slow; other++)
+        if (strcmp(other->link, text) == 0)
+            return mc_fail(MESHCOLL_ERR_INVALID_ARG, "the link '%s' is slow twice", text);
     return MESHCOLL_OK;
+}
+
+static int read_all_slow(void)
+{
+    int status = MESHCOLL_OK;
+    given.slowed = calloc(given.slow.n, sizeof *given.slowed);
+    if (!given.slowed)
+        return mc_fail_memory("the slow links");
+    for (uint32_t i = 0; i < given.slow.n && !status; i++)
+        status = read_slow((char *)given.slow.at[i], &given.slowed[i]);
+    given.query.slow = given.slowed;
+    given.query.n_slow = given.slow.n;
+    return status;
 }
 
 static int read_request(void)
@@ -86,10 +113,10 @@ static int read_request(void)
     if (!status && given.order)
         status = mc_read_order(given.order, given.call.mesh.size, &given.place);
     q->order = given.place;
-    if (!status && given.late)
-        status = read_late(given.late, given.call.mesh.size);
-    if (!status && given.slow)
-        status = read_slow((char *)given.slow);
+    if (!status && given.late.n > 0)
+        status = read_all_late(given.call.mesh.size);
+    if (!status && given.slow.n > 0)
+        status = read_all_slow();
     if (!status && given.text.strategy && given.top)
         status = mc_fail(MESHCOLL_ERR_INVALID_ARG, "--top goes without --strategy");
     if (!status && given.svg && given.top > 1)
@@ -97,7 +124,7 @@ static int read_request(void)
             MESHCOLL_ERR_INVALID_ARG,
             "--svg goes without --top: it draws the cheapest strategy, or that of --strategy");
     if (!status && given.step &&
-        (given.bytes || given.top || given.late || given.trace || given.svg ||
+        (given.bytes || given.top || given.late.n > 0 || given.trace || given.svg ||
          given.call.collective == MESHCOLL_ALLTOALL))
         status = mc_fail(MESHCOLL_ERR_INVALID_ARG,
                          "--step goes without --bytes, --top, --late, --trace and --svg, and not "
@@ -343,9 +370,11 @@ static const mc_option_t options[] = {
                      10000),
     MC_OPTION_TEXT("root", "RANK", "root of bcast, reduce, scatter, gather: 0", &given.text.root),
     MC_OPTION_TEXT("order", "ORDER", MC_ORDER_HELP, &given.order),
-    MC_OPTION_TEXT("late", "RANK:TIME", "a rank that starts later, as in 5:1ms", &given.late),
-    MC_OPTION_TEXT("slow", "LINK:FACTOR", "a link that takes longer, as in \"leaf0.0 up1:4\"",
-                   &given.slow),
+    MC_OPTION_TEXTS("late", "RANK:TIME", "a rank that starts later, as in 5:1ms; again for another",
+                    &given.late),
+    MC_OPTION_TEXTS("slow", "LINK:FACTOR",
+                    "a link that takes longer, as in \"leaf0.0 up1:4\"; again for another",
+                    &given.slow),
     MC_OPTION_FLAG("whole", "simulate every rank, not one of those that do the same", &given.whole),
     MC_OPTION_TEXT("trace", "FILE",
                    "every message as trace events, for chrome://tracing or Perfetto", &given.trace),
@@ -396,6 +425,9 @@ static int run(void)
     free(runs);
     free(given.place);
     free(given.delay);
+    free(given.slowed);
+    free(given.late.at);
+    free(given.slow.at);
     mc_network_free(&given.between);
     mc_motion_free(&given.motion);
     return status;
