@@ -13,6 +13,7 @@ import time
 ENDS_WITHIN = 40.0      # seconds for a whole job
 LEFT_WITHIN = 2.0       # seconds for the kernel to clear away what ended
 AFTER = 0.15            # seconds into the calls
+BLINK = 3.0             # seconds of a link that comes back, below what the monitors take for its end
 PORT = 21000
 SCAN = """
 import os, socket, sys
@@ -139,10 +140,20 @@ class Play:
         room = self.rooms[self.victim]
         ports = [str(port) for port in room.ports()] if room.holder else []
         subprocess.run(room.enter() + [sys.executable, "-c", SCAN, *ports], check=True)
+        self.kill_unharmed("garbage")
+
+    def blink(self):
+        self.set_link(self.lab.head, f"port{self.box}", "down")
+        time.sleep(BLINK)
+        self.set_link(self.lab.head, f"port{self.box}", "up")
+        time.sleep(BLINK)
+        self.kill_unharmed("a link that was down for a while")
+
+    def kill_unharmed(self, what):
         os.killpg(self.ranks[self.victim].pid, 0)
         for rank in range(self.place.size):
             if self.line(rank, "ended") is not None:
-                raise Wrong(f"rank {rank} failed because of garbage")
+                raise Wrong(f"rank {rank} failed because of {what}")
         self.mark()
         os.killpg(self.ranks[self.victim].pid, signal.SIGKILL)
 

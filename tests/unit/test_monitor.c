@@ -1,7 +1,10 @@
 /* Monitors of several ranks, all in this process: the tree, news, questions, the barrier, and a rank that ends. */
 #include "job/monitor/monitor.h"
+#include "job/monitor/state.h"
 
 #include <criterion/criterion.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -262,4 +265,44 @@ Test(monitor, who_closes_does_not_wait_for_a_parent_that_is_silent, .timeout = 6
     mc_monitor_close(monitor);
     cr_expect_lt(mc_now() - before, 4);
     close(listener);
+}
+
+/* A network that is down for less than the limit is no failure: the kernel's last look at it may be a while back. */
+Test(monitor, a_silence_below_the_limit_is_none)
+{
+    static const int seconds[] = {2, 4, 9, 60, 3600};
+    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+    for (size_t i = 0; i < MC_COUNT(seconds); i++) {
+        int idle = 0, step = 0;
+        unsigned limit = 0;
+        socklen_t n = sizeof idle;
+        mc_branch_keep_alive(fd, seconds[i]);
+        cr_assert(!getsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, &n) &&
+                  !getsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &step, &n) &&
+                  !getsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit, &n));
+        cr_expect_geq(limit, 1000 * (unsigned)(seconds[i] + idle + step), "%d s", seconds[i]);
+        cr_expect_leq(limit, 2000 * (unsigned)seconds[i], "%d s", seconds[i]);
+    }
+    close(fd);
+}
+
+/* As where one kernel has given up a network that comes back. */
+Test(monitor, a_process_that_lives_was_not_killed, .timeout = 60)
+{
+    job_t job;
+    mc_news_t news;
+    pthread_t thread[RANKS];
+    const struct sockaddr none = {.sa_family = AF_UNSPEC};
+    start(&job, RANKS);
+    for (int32_t r = 0; r < RANKS; r++)
+        cr_assert_eq(pthread_create(&thread[r], NULL, meet, job.monitor[r]), 0);
+    for (int32_t r = 0; r < RANKS; r++)
+        pthread_join(thread[r], NULL);
+    /* resets a connection to a child; both ends live */
+    cr_assert_eq(connect(job.monitor[0]->branches->fd, &none, sizeof none), 0);
+    for (int32_t r = 0; r < RANKS; r++) {
+        cr_assert(mc_news_await(mc_monitor_board(job.monitor[r]), SECONDS, &news), "rank %d", r);
+        cr_expect_null(strstr(news.text, "killed"), "rank %d: %s", r, news.text);
+    }
+    close_all(&job);
 }

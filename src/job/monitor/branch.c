@@ -14,7 +14,8 @@ void mc_branch_keep_alive(int fd, double seconds)
     const int probes = PROBES, ms = (int)(1e3 * seconds), step = ms / 1000 / (PROBES + 1);
     const int interval = step > 0 ? step : 1, idle = ms / 1000 - PROBES * interval;
     const int first = idle > 0 ? idle : 1;
-    const unsigned limit = (unsigned)ms;
+    /* the last packet may have come `first` before the host was gone, and the next probe goes `interval` after it is back */
+    const unsigned limit = (unsigned)(ms + 1000 * (first + interval));
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &first, sizeof first);
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof interval);
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
@@ -58,7 +59,7 @@ int mc_branch_read(mc_monitor_branch_t *b, const mc_frame_t **frame)
         }
         const ssize_t read = recv(b->fd, b->in + b->got, n, MSG_DONTWAIT);
         if (read == 0)
-            return ECONNRESET;
+            return ESHUTDOWN;
         if (read < 0)
             return errno == EINTR ? EAGAIN : errno;
         b->got += (size_t)read;

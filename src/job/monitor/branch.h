@@ -34,14 +34,15 @@ struct mc_branch {
     _Alignas(8) unsigned char in[sizeof(mc_frame_t) + MC_FRAME_MOST];
 };
 
-/* A host that is gone without a word is noticed within so many seconds. */
+/* A host that is gone without a word is noticed after so many seconds, not before, and at the latest after half as long
+ * again. */
 void mc_branch_keep_alive(int fd, double seconds);
 
 /* Sends a frame; what does not leave at once within a second is an error. 0 or an errno. */
 int mc_branch_send(int fd, uint32_t kind, const void *data, size_t bytes);
 
 /* Reads on, without waiting. 0: *frame is the next one, whose bytes lie behind it, until the next call; EAGAIN: there is
- * none yet; ECONNRESET: the other end has closed; EPROTO: it sent something else; or an errno. */
+ * none yet; ESHUTDOWN: the other end has closed; ECONNRESET: it knows the connection no more; EPROTO: it sent something else; or an errno. */
 int mc_branch_read(mc_monitor_branch_t *branch, const mc_frame_t **frame);
 
 #endif

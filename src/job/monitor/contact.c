@@ -3,10 +3,14 @@
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 /* An address that does not answer holds up the next one for so long, as in RFC 8305. */
 #define STAGGER_SECONDS 0.2
+/* To see whether a process lives. */
+enum { ENDING_MS = 50 };
+#define LIVES_SECONDS 0.5
 
 enum { BITS = 128 };
 
@@ -168,4 +172,21 @@ int mc_contact_connect(const mc_contact_t *own, const mc_contact_t *to, double s
         return a.failed;
     *fd = made;
     return 0;
+}
+
+static int accept_any(void *context, int fd)
+{
+    (void)context, (void)fd;
+    return 0;
+}
+
+bool mc_contact_lives(const mc_contact_t *own, const mc_contact_t *of)
+{
+    int fd;
+    /* until a process that ends has closed its listener, too */
+    nanosleep(&(struct timespec){.tv_nsec = ENDING_MS * 1000000L}, NULL);
+    if (mc_contact_connect(own, of, LIVES_SECONDS, accept_any, NULL, &fd))
+        return false;
+    close(fd);
+    return true;
 }

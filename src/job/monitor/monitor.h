@@ -38,6 +38,10 @@ typedef int (*mc_contact_accept_t)(void *context, int fd);
 int mc_contact_connect(const mc_contact_t *own, const mc_contact_t *to, double seconds,
                        mc_contact_accept_t accept, void *context, int *fd);
 
+/* Does the process listen still? Of one that has reset a connection: as it ended, or as its kernel gave that up. Takes
+ * up to half a second. */
+bool mc_contact_lives(const mc_contact_t *own, const mc_contact_t *of);
+
 typedef struct mc_monitor mc_monitor_t;
 
 typedef struct {

@@ -107,11 +107,16 @@ static void take_end(mc_monitor_t *m, const mc_monitor_branch_t *b, int32_t rank
 {
     const mc_contact_t *const c = &m->contact[rank];
     mc_news_t news = {.kind = MC_NEWS_FATAL, .status = MESHCOLL_ERR_PEER, .rank = rank};
-    const bool closed = error == ECONNRESET || error == EPIPE;
+    const bool cut = error == ECONNRESET && mc_contact_lives(&m->own, c);
     mc_text_t text = mc_text(news.text, sizeof news.text);
     mc_text_add(&text, "rank %d (process %d on %.*s) ", (int)rank, (int)c->pid, MC_CONTACT_HOST,
                 c->host);
-    if (closed)
+    if (cut)
+        mc_text_add(&text,
+                    "was cut off from rank %d on %s: it lives, but the network between them was "
+                    "down for longer than MESHCOLL_MONITOR says",
+                    m->self.rank, m->own.host);
+    else if (error == ESHUTDOWN || error == ECONNRESET)
         mc_text_add(&text, "ended without meshcoll_destroy: it was killed, crashed or left");
     else
         mc_text_add(&text,
@@ -123,7 +128,7 @@ static void take_end(mc_monitor_t *m, const mc_monitor_branch_t *b, int32_t rank
 
 void mc_relay_miss(mc_monitor_t *m, int32_t rank)
 {
-    take_end(m, NULL, rank, ECONNRESET);
+    take_end(m, NULL, rank, ESHUTDOWN);
 }
 
 /* The barrier ---------------------------------------------------------------------------------- */
