@@ -157,9 +157,12 @@ start
 kill -9 "${pid[2]}"
 named "rank 2"
 wait "${pid[2]}" 2>/dev/null
-start MESHCOLL_TIMEOUT=2
+start MESHCOLL_TIMEOUT=7
 kill -STOP "${pid[2]}"
 named "rank 2\|does not answer: it is stopped" # one that gets no core does not either
+# They have said so before, as all that wait for long.
+grep -q "has waited [56] s while links are calibrated, .*: rank [0-3]" "$scratch"/err.[013] ||
+    fail "nobody says that it waits: $(cat "$scratch"/err.?)"
 kill -9 "${pid[2]}"
 wait "${pid[2]}" 2>/dev/null
 [ -z "$(kept)" ] || fail "half a measurement was kept: $(kept)"

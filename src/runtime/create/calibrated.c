@@ -10,6 +10,7 @@
 #include "runtime/create/tuned.h"
 #include "runtime/diagnose/explain.h"
 #include "runtime/handle/calibrated.h"
+#include "runtime/progress/threads.h"
 
 #include <meshcoll/fault.h>
 
@@ -307,21 +308,37 @@ static int take_learned(mc_making_t *m)
     return status;
 }
 
+static void set_calibrating(mc_job_t *job, bool is_calibrating)
+{
+    mc_job_lock(job); /* there may be a progress thread */
+    job->is_calibrating = is_calibrating;
+    job->notice = (mc_notice_t){0};
+    mc_job_unlock(job);
+}
+
 /* Whether they were found or are measured now, further meshes of the job have them. */
-int mc_calibrate(mc_making_t *m)
+static int calibrate(mc_making_t *m)
 {
     meshcoll_t *const h = m->handle;
     const char *const links = m->settings.links;
     bool is_new = false;
     int status = MESHCOLL_OK;
-    if (h->mesh.size == 1 || !m->creation->tuned)
-        return MESHCOLL_OK;
     if (!links && m->calibrate > 0)
         status = measure(m, &is_new);
     if (!status && !is_new)
         status = keep(m, links, is_calibrated(&m->settings));
     if (!status && !is_new && m->learned_bytes > 0 && h->calls.adapt)
         status = take_learned(m);
+    return status;
+}
+
+int mc_calibrate(mc_making_t *m)
+{
+    if (m->handle->mesh.size == 1 || !m->creation->tuned)
+        return MESHCOLL_OK;
+    set_calibrating(m->handle->job, true);
+    const int status = calibrate(m);
+    set_calibrating(m->handle->job, false);
     return status;
 }
 

@@ -6,6 +6,7 @@
 #ifndef MC_HANDLE_JOB_H
 #define MC_HANDLE_JOB_H
 
+#include "base/notice.h"
 #include "mesh/mesh.h"
 #include "runtime/handle/device.h"
 #include "runtime/handle/family.h"
@@ -113,6 +114,8 @@ struct mc_job {
     struct mc_published *waits; /* what this rank waits for (diagnose/waits/requests.h) */
     struct mc_server *server;   /* tells meshcoll status; NULL: does not */
     bool can_ask;               /* what other ranks wait for: all have monitors */
+    bool is_calibrating;        /* in calls that the program has not made: long waits are told */
+    mc_notice_t notice;         /* of these */
 
     struct mc_threads *threads; /* NULL: one thread at a time, no lock */
 

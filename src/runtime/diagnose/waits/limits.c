@@ -1,5 +1,6 @@
 #include "runtime/diagnose/waits/requests.h"
 
+#include "base/system/log.h"
 #include "runtime/call/adapt.h"
 #include "runtime/call/leads.h"
 #include "runtime/diagnose/waits/verdict.h"
@@ -93,6 +94,24 @@ static int32_t find_absent(const mc_job_t *job)
     return r < job->mesh.size ? r : -1;
 }
 
+/* Once for all requests, and not again for a while. */
+static void say_waiting(mc_job_t *job, const meshcoll_request_t *r)
+{
+    char what[MC_WAIT_TEXT];
+    mc_text_t text = mc_text(what, sizeof what);
+    double since_begin;
+    mc_wait_t wait;
+    if (!mc_notice_due(&job->notice, &since_begin))
+        return;
+    mc_wait_describe(r, &wait);
+    wait.still_ms = r->watched.looked - r->watched.moved;
+    print_waited_for(job, &wait, &text);
+    mc_log(MC_LOG_WARN,
+           "rank %d has waited %.0f s while links are calibrated, for which MESHCOLL_TIMEOUT sets "
+           "the limit (MESHCOLL_CALIBRATE=off does without): %s",
+           mc_comm_rank_of(&job->order, job->rank), (double)r->watched.waited / 1000, what);
+}
+
 /* The rank that is waited for comes first: texts that pass on this one may cut its end. */
 static int fail_late(const mc_job_t *job, const meshcoll_request_t *r)
 {
@@ -121,6 +140,8 @@ int mc_limits_poll(mc_job_t *job, int64_t now)
         n++;
         if (!late && mc_limits_of(r) > 0 && r->watched.waited >= mc_limits_of(r))
             late = r;
+        else if (job->is_calibrating && r->watched.waited >= 1000 * MC_NOTICE_FIRST)
+            say_waiting(job, r);
     }
     mc_waits_publish(job, n, now);
     return late ? fail_late(job, late) : MESHCOLL_OK;
