@@ -298,6 +298,41 @@ def namespaces(lab):
     job.expect_not("monitor|UCX")
 
 
+def add_card(box, number, subnet):
+    """A second network card with an address, whose other end is in the box itself: it leads nowhere."""
+    in_room(box, "sh", "-ec", f"ip link add eth1 type veth peer name far1; ip link set far1 up; ip link set eth1 up; "
+            f"ip addr add {subnet}.{number + 1}/24 dev eth1; until ip -br link show eth1 | grep -q ' UP '; do sleep 0.05; done")
+
+
+def cards(lab):
+    """Second cards in one subnet are used where they lead to each other; those of 169.254/16 are not even tried."""
+    first, second = lab.boxes
+    env = {"MESHCOLL_EXPLAIN": "1", "MESHCOLL_LOG": "info"}
+    for subnet, what in ("169.254.7", None), ("10.88.0", "unreachable"), ("10.88.0", "lost"):
+        for number, box in enumerate(lab.boxes):
+            in_room(box, "sh", "-c", "ip link del eth1 2>/dev/null; true")
+            add_card(box, number, subnet)
+            if what == "lost":      # not even the question for its neighbour fails
+                in_room(box, "ip", "neigh", "add", f"{subnet}.{2 - number}", "lladdr", "02:00:00:00:00:07", "dev", "eth1")
+        job = Job(lab.boxes * 2, **env).run()
+        job.expect_good()
+        job.expect("lead to the other ranks: eth0$", [0])
+        if what:
+            job.expect(r"the network of 10.88.0.[12]:0 is not used: rank \d reached rank \d at 10.88.0.[12]:\d+ by no packet")
+        else:
+            job.expect_not("is not used")
+    for box in lab.boxes:
+        in_room(box, "ip", "link", "del", "eth1")
+    subprocess.run(first.enter("-n") + ["ip", "link", "add", "eth1", "type", "veth", "peer", "name", "eth1", "netns",
+                                        str(second.holder)], check=True)
+    for number, box in enumerate(lab.boxes):
+        in_room(box, "sh", "-ec", f"ip link set eth1 up; ip addr add 10.88.0.{number + 1}/24 dev eth1")
+    job = Job(lab.boxes * 2, **env).run()
+    job.expect_good()
+    job.expect("lead to the other ranks: eth0,eth1$", [0])
+    job.expect_not("is not used")
+
+
 def shape(lab, rate):
     """The NICs and the switch's ports pass so much from now on."""
     for number, box in enumerate(lab.boxes):
@@ -383,7 +418,7 @@ def slower(lab):
 
 SCENARIOS = {one.__name__: (one, boxes) for one, boxes in [
     (silence, 2), (firewall, 2), (parents, 2), (few_ports, 1), (ports, 2), (hidepid, 1), (families, 4), (operator, 2), (monitors, 2),
-    (namespaces, 2), (bridges, 2), (hypervisors, 2), (slower, 2)]}
+    (namespaces, 2), (cards, 2), (bridges, 2), (hypervisors, 2), (slower, 2)]}
 ALONE = {slower}    # they measure
 
 

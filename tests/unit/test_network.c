@@ -53,7 +53,7 @@ Test(network, one_namespace_leaves_the_choice_to_ucx)
     mc_network_t all[3];
     for (int r = 0; r < 3; r++)
         mc_network_find(1, NULL, &all[r]);
-    mc_network_devices(all, sizeof all[0], 3, 1, devices);
+    mc_network_devices(&(mc_networks_t){all, sizeof all[0], 3}, 1, NULL, 0, devices);
     cr_expect_str_empty(devices);
 }
 
@@ -65,10 +65,10 @@ Test(network, an_address_of_ones_own_leads_nowhere)
     mc_network_find(1, NULL, &all[0]);
     all[1] = all[0];
     all[1].space = 2;
-    mc_network_devices(all, sizeof all[0], 2, 0, devices);
+    mc_network_devices(&(mc_networks_t){all, sizeof all[0], 2}, 0, NULL, 0, devices);
     cr_expect_str_empty(devices);
     all[1] = peer_at(v4(127, 0, 0, 1), 1);
-    mc_network_devices(all, sizeof all[0], 2, 0, devices);
+    mc_network_devices(&(mc_networks_t){all, sizeof all[0], 2}, 0, NULL, 0, devices);
     cr_expect_str_empty(devices);
 }
 
@@ -83,7 +83,7 @@ Test(network, the_route_to_another_is_chosen)
     all[2].space = 3;
     if (mc_wire_source(&outside, &from))
         cr_skip_test("this machine has no default route");
-    mc_network_devices(all, sizeof all[0], 3, 0, devices);
+    mc_network_devices(&(mc_networks_t){all, sizeof all[0], 3}, 0, NULL, 0, devices);
     cr_expect_not(strchr(devices, ','), "%s", devices);
     cr_expect_gt(strlen(devices), 0);
 }
@@ -123,7 +123,7 @@ Test(network, bridges_come_last_whatever_the_family, .timeout = 30)
     const mc_network_t one_link = find_in_sixes("true");
     cr_expect_eq(one_link.n, MC_NETWORK_ADDRESSES);
     cr_expect(mc_network_is_same(&one_link.at[0], &own));
-    /* of two networks that have no bridges, the default route's comes first, and both are used where all have both */
+    /* of two networks that have no bridges, the default route's comes first; the other may lead to all who have both */
     mc_network_t all[2] = {find_in_sixes(
         "ip link add net1 type veth peer name net2 && ip link set net2 up && ip link set "
         "net1 up && ip -6 addr add fd78::1/64 dev net1 nodad && "
@@ -134,8 +134,17 @@ Test(network, bridges_come_last_whatever_the_family, .timeout = 30)
     all[1] = all[0];
     all[1].space = 2;
     all[1].at[0].at[15] = all[1].at[1].at[15] = 2;
-    mc_network_devices(all, sizeof all[0], 2, 0, devices);
+    const mc_networks_t both = {all, sizeof all[0], 2};
+    mc_subnet_t also[MC_NETWORK_ADDRESSES];
+    mc_network_devices(&both, 0, NULL, 0, devices);
+    cr_expect_str_eq(devices, "net1");
+    cr_assert_eq(mc_network_common(&both, also), 1);
+    cr_expect_eq(also[0].bits, 64);
+    cr_expect(mc_network_is_same(mc_network_in(&all[0], &also[0]), &all[0].at[1]));
+    mc_network_devices(&both, 0, also, 1, devices);
     cr_expect_str_eq(devices, "net1,eth0");
+    all[1].at[1].at[15] = 1; /* the same address on both */
+    cr_expect_eq(mc_network_common(&both, also), 0);
 }
 
 /* Of addresses that join two ports, and of a loopback, there are none. */

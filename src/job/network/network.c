@@ -24,6 +24,13 @@ static bool is_bridge(const struct ifaddrs *a)
     return access(path, F_OK) == 0;
 }
 
+/* Of IPv4: where a host has found no other, or a cable leads to its own management controller. */
+static bool is_link_local(const struct ifaddrs *a)
+{
+    const mc_endpoint_t e = mc_wire_endpoint(a->ifa_addr);
+    return e.family == 4 && e.at[0] == 169 && e.at[1] == 254;
+}
+
 /* An address of IPv4 or IPv6 by which others may reach this process. */
 static bool is_usable(const struct ifaddrs *a)
 {
@@ -71,6 +78,32 @@ static void add_default(mc_network_t *w)
         }
 }
 
+static uint32_t bits_of(const struct ifaddrs *a)
+{
+    const mc_endpoint_t mask = mc_wire_endpoint(a->ifa_netmask);
+    uint32_t bits = 0;
+    for (size_t i = 0; i < sizeof mask.at; i++)
+        bits += (uint32_t)__builtin_popcount(mask.at[i]);
+    return bits;
+}
+
+/* Two hosts have no third address where the mask leaves one bit. */
+static bool is_shared(uint32_t bits, uint16_t family)
+{
+    return bits + 1 < (family == 6 ? 128U : 32U);
+}
+
+static void set_bits(mc_network_t *w, const struct ifaddrs *a)
+{
+    if (!is_usable(a) || !a->ifa_netmask || is_link_local(a) || is_bridge(a))
+        return;
+    const mc_endpoint_t e = mc_wire_endpoint(a->ifa_addr);
+    const uint32_t bits = bits_of(a);
+    for (uint32_t i = 0; i < w->n; i++)
+        if (mc_network_is_same(&w->at[i], &e) && is_shared(bits, e.family))
+            w->bits[i] = (unsigned char)bits;
+}
+
 void mc_network_find(uint64_t space, const mc_endpoint_t *reached, mc_network_t *network)
 {
     mc_network_t w = {.space = space};
@@ -85,12 +118,14 @@ void mc_network_find(uint64_t space, const mc_endpoint_t *reached, mc_network_t 
     if (getifaddrs(&all) == 0) {
         for (int pass = 0; pass < 4; pass++) /* bridges last; of each, IPv4 first */
             for (const struct ifaddrs *a = all; a; a = a->ifa_next) {
-                if (!is_usable(a) || is_bridge(a) != pass / 2 ||
+                if (!is_usable(a) || is_link_local(a) || is_bridge(a) != pass / 2 ||
                     (a->ifa_addr->sa_family == AF_INET6) != pass % 2)
                     continue;
                 const mc_endpoint_t e = mc_wire_endpoint(a->ifa_addr);
                 add(&w, &e);
             }
+        for (const struct ifaddrs *a = all; a; a = a->ifa_next)
+            set_bits(&w, a);
         freeifaddrs(all);
     }
     *network = w;
@@ -106,13 +141,11 @@ static void print_subnet(const struct ifaddrs *a, char subnet[SUBNET])
     char printed[INET6_ADDRSTRLEN];
     const mc_endpoint_t mask = mc_wire_endpoint(a->ifa_netmask);
     mc_endpoint_t net = mc_wire_endpoint(a->ifa_addr);
-    int bits = 0;
-    for (size_t i = 0; i < sizeof net.at; i++) {
+    const uint32_t bits = bits_of(a);
+    for (size_t i = 0; i < sizeof net.at; i++)
         net.at[i] &= mask.at[i];
-        bits += __builtin_popcount(mask.at[i]);
-    }
     *subnet = '\0';
-    if (bits + 1 < (net.family == 6 ? 128 : 32) &&
+    if (is_shared(bits, net.family) &&
         inet_ntop(net.family == 6 ? AF_INET6 : AF_INET, net.at, printed, sizeof printed))
         snprintf(subnet, SUBNET, " %s/%d", printed, (uint8_t)bits); /* at most 128 */
 }
@@ -139,21 +172,64 @@ void mc_network_subnets(const char *device, mc_text_t *text)
     freeifaddrs(all);
 }
 
+/* Common subnets ------------------------------------------------------------------------------- */
+
+static bool is_in(const mc_subnet_t *s, const mc_endpoint_t *e)
+{
+    if (s->at.family != e->family)
+        return false;
+    for (uint32_t bit = 0; bit < s->bits; bit++)
+        if ((s->at.at[bit / 8] ^ e->at[bit / 8]) >> (7 - bit % 8) & 1)
+            return false;
+    return true;
+}
+
+const mc_endpoint_t *mc_network_in(const mc_network_t *w, const mc_subnet_t *subnet)
+{
+    for (uint32_t i = 0; i < w->n && i < MC_NETWORK_ADDRESSES; i++)
+        if (w->bits[i] == subnet->bits && is_in(subnet, &w->at[i]))
+            return &w->at[i];
+    return NULL;
+}
+
+/* Neighbours of other namespaces have other addresses, the last and the first rank too. Docker's 172.17.0.1 is on every
+ * host. */
+static bool is_common(const mc_networks_t *all, const mc_subnet_t *s)
+{
+    bool has_met = true, several = false;
+    for (int32_t r = 0; r < all->n; r++) {
+        const mc_network_t *const w = mc_network_of(all, r), *const next = mc_network_of(
+                                                                 all, (r + 1) % all->n);
+        const mc_endpoint_t *const a = mc_network_in(w, s), *const b = mc_network_in(next, s);
+        if (!a || !b || (w->space != next->space && mc_network_is_same(a, b)))
+            return false;
+        several |= w->space != next->space;
+        has_met &= is_in(s, &w->at[0]);
+    }
+    return several && !has_met;
+}
+
+int32_t mc_network_common(const mc_networks_t *all, mc_subnet_t found[MC_NETWORK_ADDRESSES])
+{
+    const mc_network_t *const w = mc_network_of(all, 0);
+    int32_t n = 0;
+    for (uint32_t i = 0; i < w->n && i < MC_NETWORK_ADDRESSES; i++) {
+        const mc_subnet_t s = {w->at[i], w->bits[i]};
+        bool is_new = s.bits > 0 && s.bits <= 128 && is_common(all, &s);
+        for (int32_t k = 0; k < n && is_new; k++)
+            is_new = !is_in(&found[k], &s.at);
+        if (is_new)
+            found[n++] = s;
+    }
+    return n;
+}
+
 /* Choosing ------------------------------------------------------------------------------------- */
 
 typedef struct {
-    const char *networks;
-    size_t stride;
-    int32_t n;
-    const mc_network_t *own;
     const struct ifaddrs *all;
     char *devices;
 } choice_t;
-
-static const mc_network_t *network_of(const choice_t *c, int32_t rank)
-{
-    return (const void *)(c->networks + (size_t)rank * c->stride);
-}
 
 /* The interface that has an address, of all or of those that others reach; NULL: none. */
 static const struct ifaddrs *find_interface(const choice_t *c, const mc_endpoint_t *e, bool usable)
@@ -196,51 +272,29 @@ static void add_route(const choice_t *c, const mc_network_t *to)
     }
 }
 
-static bool is_in_subnet(const struct ifaddrs *a, const mc_endpoint_t *e)
+/* The rank before may be of the same namespace: it is looked at once. */
+static bool is_next(const mc_networks_t *networks, int32_t r)
 {
-    if (!a->ifa_netmask)
-        return false;
-    const mc_endpoint_t own = mc_wire_endpoint(a->ifa_addr);
-    const mc_endpoint_t m = mc_wire_endpoint(a->ifa_netmask);
-    if (own.family != e->family)
-        return false;
-    for (size_t i = 0; i < sizeof own.at; i++)
-        if ((own.at[i] ^ e->at[i]) & m.at[i])
-            return false;
-    return true;
+    return r == 0 || mc_network_of(networks, r)->space != mc_network_of(networks, r - 1)->space;
 }
 
-/* Has every other namespace another address in this subnet? */
-static bool is_common(const choice_t *c, const struct ifaddrs *a)
-{
-    const mc_endpoint_t own = mc_wire_endpoint(a->ifa_addr);
-    for (int32_t r = 0; r < c->n; r++) {
-        const mc_network_t *const w = network_of(c, r);
-        bool found = w->space == c->own->space;
-        for (uint32_t i = 0; i < w->n && !found; i++)
-            found = is_in_subnet(a, &w->at[i]) && !mc_network_is_same(&w->at[i], &own);
-        if (!found)
-            return false;
-    }
-    return true;
-}
-
-void mc_network_devices(const void *networks, size_t stride, int32_t n, int32_t rank,
-                        char devices[MC_NETWORK_DEVICES])
+void mc_network_devices(const mc_networks_t *networks, int32_t rank, const mc_subnet_t *subnet,
+                        int32_t n, char devices[MC_NETWORK_DEVICES])
 {
     struct ifaddrs *all;
-    choice_t c = {.networks = networks, .stride = stride, .n = n, .devices = devices};
+    const mc_network_t *const own = mc_network_of(networks, rank);
     devices[0] = '\0';
-    c.own = network_of(&c, rank);
     if (getifaddrs(&all))
         return;
-    c.all = all;
-    for (int32_t r = 0; r < n; r++)
-        if (network_of(&c, r)->space != c.own->space &&
-            (r == 0 || network_of(&c, r)->space != network_of(&c, r - 1)->space))
-            add_route(&c, network_of(&c, r));
-    for (const struct ifaddrs *a = all; a && devices[0]; a = a->ifa_next)
-        if (is_usable(a) && !is_bridge(a) && is_common(&c, a))
+    const choice_t c = {.all = all, .devices = devices};
+    for (int32_t r = 0; r < networks->n; r++)
+        if (mc_network_of(networks, r)->space != own->space && is_next(networks, r))
+            add_route(&c, mc_network_of(networks, r));
+    for (int32_t i = 0; i < n && devices[0]; i++) {
+        const mc_endpoint_t *const e = mc_network_in(own, &subnet[i]);
+        const struct ifaddrs *const a = e ? find_interface(&c, e, true) : NULL;
+        if (a)
             add_device(&c, a);
+    }
     freeifaddrs(all);
 }

@@ -43,6 +43,8 @@ static void lower_access(mc_job_t *job)
 static int begin(mc_making_t *m, bool joins)
 {
     int status = mc_making_places(m, joins);
+    if (!status && !m->any_offers) /* else it may have its transports */
+        status = mc_making_probe(m);
     if (!status)
         status = mc_making_settings(m);
     return status ? status : mc_making_join(m, &m->handle);

@@ -164,11 +164,17 @@ int mc_making_places(mc_making_t *m, bool joins)
     return MESHCOLL_OK;
 }
 
+mc_networks_t mc_making_networks(const mc_making_t *m)
+{
+    return (mc_networks_t){
+        .first = &m->facts->home.network, .stride = sizeof *m->facts, .n = m->creation->oob.size};
+}
+
 _Static_assert((int)MC_DEVICES_TEXT == (int)MC_NETWORK_DEVICES, "lists of devices fit");
 void mc_making_devices(const mc_making_t *m, char devices[MC_DEVICES_TEXT])
 {
-    mc_network_devices(&m->facts->home.network, sizeof *m->facts, m->creation->oob.size,
-                       m->creation->oob.rank, devices);
+    const mc_networks_t networks = mc_making_networks(m);
+    mc_network_devices(&networks, m->creation->oob.rank, m->also, m->n_also, devices);
 }
 
 static mc_shm_ranks_t neighbours(const mc_making_t *m)

@@ -4,7 +4,8 @@
  *   2 rank 0's settings, whether each rank can open the others' segments
  *   3 how long each rank's addresses are; ranks now permit reads of their memory
  *   4 the addresses, and whether the rank can read the others' memory
- * Where all of them are in one job already, one round follows the second instead (join.c); where only some are, and in
+ * Where ranks of several network namespaces have addresses in more subnets than that by which they have met, two short
+ * rounds follow the first (networks.c). Where all of them are in one job already, one round follows the second instead (join.c); where only some are, and in
  * others, the first two are repeated.
  * Each record carries its rank's status. A rank that failed takes part until the end of the round
  * that reports it.
@@ -13,6 +14,7 @@
 #define MC_CREATE_ROUNDS_H
 
 #include "base/gather.h"
+#include "job/network/network.h"
 #include "runtime/connect/connections.h"
 #include "runtime/create/create.h"
 #include "runtime/jobs/jobs.h"
@@ -29,6 +31,8 @@ typedef struct {
     mc_place_t *place;      /* by rank */
     int32_t *machine, *scratch;
     mc_home_t *home;
+    mc_subnet_t also[MC_NETWORK_ADDRESSES]; /* by which ranks reach each other too */
+    int32_t n_also;
     double calibrate;      /* seconds to measure links for, where none are given; 0: not at all */
     char *key;             /* of what is kept of this cluster, on rank 0; NULL: nothing is */
     char *learned;         /* kept of calls on these links, on rank 0; NULL: nothing */
@@ -50,8 +54,12 @@ void mc_making_close(mc_making_t *making);
  * its memory. */
 int mc_making_places(mc_making_t *making, bool joins);
 int mc_making_settings(mc_making_t *making);
-/* After the first: the network devices that lead to ranks of other network namespaces; "": not known. */
+/* After the first, where several networks may lead to all ranks: tries those by which they have not met (networks.c). */
+int mc_making_probe(mc_making_t *making);
+/* After that: the network devices that lead to ranks of other network namespaces; "": not known. */
 void mc_making_devices(const mc_making_t *making, char devices[MC_DEVICES_TEXT]);
+/* After the first: the networks of all ranks. */
+mc_networks_t mc_making_networks(const mc_making_t *making);
 /* The id of this creation, the same on all ranks. */
 const mc_job_id_t *mc_making_id(const mc_making_t *making);
 /* The jobs that a rank offers to make the mesh of: MC_JOBS_OFFERED. */
