@@ -106,6 +106,31 @@ Test(kept, is_nothing_where_the_file_is_broken, .init = begin, .fini = end)
     expect("key", "again");
 }
 
+Test(kept, is_nothing_where_others_own_it_or_may_write_to_it, .init = begin, .fini = end)
+{
+    char path[1024];
+    cr_assert(mc_kept_write("links", "key", "text"));
+    cr_assert_eq(count_files(path), 1);
+    const char *const at[] = {path, inside};
+    const mode_t closed[] = {0600, 0700};
+    for (int i = 0; i < 2; i++) {
+        cr_assert_eq(chmod(at[i], closed[i] | S_IWGRP), 0);
+        expect("key", NULL);
+        cr_assert_eq(chmod(at[i], closed[i] | S_IWOTH), 0);
+        expect("key", NULL);
+        cr_assert_eq(chmod(at[i], closed[i] | S_IRGRP | S_IROTH), 0);
+        expect("key", "text");
+        if (geteuid() == 0) {
+            cr_assert_eq(chown(at[i], 65534, (gid_t)-1), 0);
+            expect("key", NULL);
+            cr_expect_eq(mc_kept_write("links", "key", "text"), i == 0,
+                         "it is replaced, no folder is");
+            cr_assert_eq(chown(at[i], 0, (gid_t)-1), 0);
+        }
+        expect("key", "text");
+    }
+}
+
 Test(kept, is_no_error_where_it_cannot_be_written, .init = begin, .fini = end)
 {
     static char large[MC_KEPT_BYTES + 2];

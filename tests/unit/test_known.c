@@ -7,8 +7,9 @@
 
 enum { COUNT = 40, MOST_TURNS = 100000 };
 
-static const char known[] = "allreduce 160 0 free 1500 reduce:star(box*gpu) bcast:star(box*gpu)\n"
-                            "bcast 7 3 free 900 bcast:mst(box*gpu)\n";
+static const char known[] =
+    "allreduce 160 0 free 1500 reduce:mst(gpu) allreduce:fullmesh(box) bcast:mst(gpu)\n"
+    "bcast 7 3 free 900 bcast:mst(box*gpu)\n";
 
 static int32_t in[RANKS][COUNT], out[RANKS][COUNT];
 
@@ -38,13 +39,13 @@ static void check_strategy(bool persistent, size_t count, const char *expected, 
 
 Test(known, is_used_by_calls_of_its_kind)
 {
-    static const char star[] = "reduce:star(box*gpu) bcast:star(box*gpu)";
+    static const char other[] = "reduce:mst(gpu) allreduce:fullmesh(box) bcast:mst(gpu)";
     world_open();
     for (int r = 0; r < RANKS; r++)
         cr_assert_eq(mc_adapt_load(rank[r], known), MESHCOLL_OK, "%s", meshcoll_last_error());
-    check_strategy(false, COUNT, star, true);
-    check_strategy(true, COUNT, star, true);
-    check_strategy(false, COUNT - 1, star, false);
+    check_strategy(false, COUNT, other, true);
+    check_strategy(true, COUNT, other, true);
+    check_strategy(false, COUNT - 1, other, false);
     world_close();
 }
 
@@ -69,6 +70,27 @@ Test(known, of_another_order_of_sums_is_not_used)
     world_close();
 }
 
+/* A file that was changed, or links that were. */
+Test(known, that_no_trial_would_find_is_not_used)
+{
+    static const char *const forged[] = {
+        "allreduce 160 0 free 1 reduce:star(box*gpu) bcast:star(box*gpu) segments=65535\n",
+        "allreduce 160 0 free 1 reduce_scatter:ring(box*gpu) allgather:ring(box*gpu) "
+        "segments=40\n"};
+    static const char *const text[] = {
+        "reduce:star(box*gpu) bcast:star(box*gpu) segments=65535",
+        "reduce_scatter:ring(box*gpu) allgather:ring(box*gpu) segments=40"};
+    for (size_t i = 0; i < MC_COUNT(forged); i++) {
+        world_open();
+        for (int r = 0; r < RANKS; r++)
+            cr_assert_eq(mc_adapt_load(rank[r], forged[i]), MESHCOLL_OK, "%s",
+                         meshcoll_last_error());
+        check_strategy(false, COUNT, text[i], false);
+        check_strategy(true, COUNT, text[i], false);
+        world_close();
+    }
+}
+
 Test(known, is_kept_for_the_next_job)
 {
     char kept[1024];
@@ -91,7 +113,7 @@ Test(known, is_kept_where_the_job_ends_in_a_look)
     world_open();
     for (int r = 0; r < RANKS; r++)
         cr_assert_eq(mc_adapt_load(rank[r], known), MESHCOLL_OK);
-    check_strategy(false, COUNT, "reduce:star(box*gpu) bcast:star(box*gpu)", true);
+    check_strategy(false, COUNT, "reduce:mst(gpu) allreduce:fullmesh(box) bcast:mst(gpu)", true);
     mc_learner_t *const l = &rank[0]->calls.adapt->lessons.lesson[0]->learner;
     l->phase = MC_LEARN_TURNS; /* of its one candidate */
     mc_adapt_save(rank[0], &text);

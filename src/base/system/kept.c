@@ -2,6 +2,7 @@
 
 #include "base/hash.h"
 #include "base/system/file.h"
+#include "base/system/log.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -30,9 +31,21 @@ static bool find_folder(char path[MC_FILE_PATH])
     return text.length < MC_FILE_PATH - HEAD;
 }
 
+/* What others can write there would decide what this user's jobs do. True where there is nothing. */
+static bool is_own(const char *path)
+{
+    struct stat is;
+    if (stat(path, &is) || (is.st_uid == geteuid() && !(is.st_mode & (S_IWGRP | S_IWOTH))))
+        return true;
+    mc_log(MC_LOG_INFO,
+           "%s is not used: expected this user's own, to which no other may write (chmod go-w)",
+           path);
+    return false;
+}
+
 static bool find_path(const char *kind, const char *key, char path[MC_FILE_PATH])
 {
-    if (!find_folder(path))
+    if (!find_folder(path) || !is_own(path))
         return false;
     const size_t n = strlen(path);
     const int more = snprintf(path + n, MC_FILE_PATH - n, "/%s-%016" PRIx64, kind,
@@ -72,8 +85,8 @@ char *mc_kept_read(const char *kind, const char *key)
 {
     char path[MC_FILE_PATH], *content = NULL, *text = NULL;
     size_t bytes;
-    if (find_path(kind, key, path) && !mc_file_read(path, &content, &bytes) && content &&
-        bytes <= HEAD + strlen(key) + MC_KEPT_BYTES)
+    if (find_path(kind, key, path) && is_own(path) && !mc_file_read(path, &content, &bytes) &&
+        content && bytes <= HEAD + strlen(key) + MC_KEPT_BYTES)
         text = text_of(content, bytes, key);
     free(content);
     return text;

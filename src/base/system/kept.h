@@ -2,7 +2,7 @@
  * What the library has found out and may need again: texts by kind and key, a file each, in $XDG_CACHE_HOME/meshcoll,
  * else ~/.cache/meshcoll, for this user alone. Losing it costs time and nothing else, so nothing here is an error: a
  * folder that cannot be written keeps nothing, and what is broken, cut off, of another version or of another key was
- * not kept. Processes may write at once: a file is replaced as a whole.
+ * not kept. Nor was what another user owns or may write to. Processes may write at once: a file is replaced as a whole.
  */
 #ifndef MC_BASE_KEPT_H
 #define MC_BASE_KEPT_H

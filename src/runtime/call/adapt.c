@@ -2,7 +2,6 @@
 
 #include "base/system/log.h"
 #include "base/table.h"
-#include "compose/strategy/order.h"
 #include "runtime/call/args.h"
 #include "runtime/call/leads.h"
 #include "runtime/call/request.h"
@@ -193,12 +192,14 @@ int64_t mc_adapt_recall(const meshcoll_t *h, const mc_choice_key_t *key, mc_rank
 {
     const mc_known_t *const known =
         mc_adapt_learns(h, key) ? mc_known_find(&h->calls.adapt->known, key) : NULL;
-    if (!known ||
-        (key->ordered && !mc_strategy_sums_as(&known->strategy, &choice->strategy, &h->mesh)))
+    if (!known)
         return 0;
-    choice->strategy = known->strategy;
-    choice->seconds =
-        mc_strategy_seconds(&known->strategy, &h->mesh, &h->links, key->root, (double)key->bytes);
+    const mc_ranked_t best = {.strategy = known->strategy,
+                              .seconds = mc_strategy_seconds(&known->strategy, &h->mesh, &h->links,
+                                                             key->root, (double)key->bytes)};
+    if (!mc_candidates_allow(&h->mesh, &h->links, key, choice, &best))
+        return 0;
+    *choice = best;
     return known->ns;
 }
 

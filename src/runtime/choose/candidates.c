@@ -45,14 +45,19 @@ static void add(search_t *s, const mc_ranking_t *ranking, int32_t room, bool alg
             s->list[s->n++] = ranking->list[i];
 }
 
+static bool may_cut(const search_t *s, const mc_strategy_t *strategy, uint32_t segments)
+{
+    const uint32_t needed = mc_strategy_needed(strategy, s->mesh, s->links, s->key->root,
+                                               (double)s->key->bytes, &s->key->pacing);
+    return segments > 0 && segments % (uint32_t)mc_strategy_sides(strategy) == 0 &&
+           segments <= MC_MAX_SEGMENTS && segments >= needed;
+}
+
 static void add_cut(search_t *s, uint32_t segments)
 {
     const mc_choice_key_t *const key = s->key;
     mc_ranked_t r = *s->first;
-    const uint32_t needed = mc_strategy_needed(&r.strategy, s->mesh, s->links, key->root,
-                                               (double)key->bytes, &key->pacing);
-    if (segments == 0 || segments % (uint32_t)mc_strategy_sides(&r.strategy) > 0 ||
-        segments > MC_MAX_SEGMENTS || segments < needed || s->n == s->most)
+    if (!may_cut(s, &r.strategy, segments) || s->n == s->most)
         return;
     r.strategy.segments = segments;
     r.seconds = mc_strategy_seconds(&r.strategy, s->mesh, s->links, key->root, (double)key->bytes);
@@ -95,4 +100,15 @@ int mc_candidates_find(const mc_mesh_t *mesh, const mc_links_t *links, const mc_
     sort(&s);
     *n = s.n;
     return MESHCOLL_OK;
+}
+
+/* The cheapest takes no longer than `first`. */
+bool mc_candidates_allow(const mc_mesh_t *mesh, const mc_links_t *links, const mc_choice_key_t *key,
+                         const mc_ranked_t *first, const mc_ranked_t *candidate)
+{
+    const double seconds =
+        mc_strategy_seconds(&first->strategy, mesh, links, key->root, (double)key->bytes);
+    const search_t s = {
+        .mesh = mesh, .links = links, .key = key, .first = first, .limit = WITHIN * seconds};
+    return may_cut(&s, &candidate->strategy, candidate->strategy.segments) && fits(&s, candidate);
 }

@@ -12,5 +12,8 @@
  */
 int mc_candidates_find(const mc_mesh_t *mesh, const mc_links_t *links, const mc_choice_key_t *key,
                        const mc_ranked_t *first, int32_t most, mc_ranked_t *candidate, int32_t *n);
+/* May a strategy be found for the key, by its predicted time, its segments and its order of sums? */
+bool mc_candidates_allow(const mc_mesh_t *mesh, const mc_links_t *links, const mc_choice_key_t *key,
+                         const mc_ranked_t *first, const mc_ranked_t *candidate);
 
 #endif
