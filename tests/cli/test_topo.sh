@@ -106,6 +106,9 @@ ranks 4 0 env MESHCOLL_MESH=2x2 "$MESHCOLL" topo # a program's mesh as well
 has "box=2,gpu=2: 4 ranks on 1 machine, given"
 ranks 4 2 "$MESHCOLL" topo --mesh box=3,gpu=2
 [ "$(grep -c '^meshcoll topo: .*box=2,gpu=2 would fit' <<<"$err")" -eq 1 ] || fail "strange: $err"
+# Machines that nothing else tells apart.
+ranks 4 0 sh -c 'MESHCOLL_HOST_ID=$((RANK / 2)) exec "$1" topo --json' sh "$MESHCOLL"
+gives 'j["mesh"]["text"], j["machines"], [r["machine_of"] for r in j["ranks"]]' "('box=2,rank=2', 2, [0, 0, 2, 2])"
 
 # Boxes of unequal sizes: a row for each line along fold, and in the picture the ranks that there are.
 run 0 topo --mesh box=5+2 --svg "$scratch/topo.svg"

@@ -128,7 +128,10 @@ void mc_location_find(mc_location_t *location)
     mc_bound_to_t bound;
     mc_bound_to_find(&bound);
     mc_file_read_start("/proc/sys/kernel/random/boot_id", boot, sizeof boot);
-    const uint64_t kernel = mc_fnv(MC_FNV_START, boot, strlen(boot)), machine = machine_id(kernel);
+    /* machines that were resumed from one snapshot are equal in all of this */
+    const char *const given = getenv("MESHCOLL_HOST_ID"), *const host = given ? given : "";
+    const uint64_t kernel = mc_fnv(mc_fnv(MC_FNV_START, boot, strlen(boot)), host, strlen(host)),
+                   machine = machine_id(kernel);
     *location =
         (mc_location_t){.machine = machine,
                         .node = bound.node,
