@@ -65,7 +65,7 @@ if grep -nE '\b(to(upper|lower)|strn?casecmp)\(' "${ours[@]}"; then
 fi
 
 # A comment is a sentence, or names what it stands at: it needs no other comment, and sends nobody elsewhere.
-mapfile -t sentences < <(find include src/{base,mesh,plan,ring,mst,direct,doubling,tools} -name '*.[ch]')
+mapfile -t sentences < <(find include src/{base,mesh,plan,ring,mst,direct,doubling,compose,network,simulate,tools} -name '*.[ch]')
 if perl -0777 -ne 'while (m{/\*[*<!]*\s*(?:\*\s)?\s*((?:Of|Its|Those|That|Both|Else|As|See|see|Likewise|The same)\b[^\n]*)}g) {
         print "$ARGV:", 1 + (substr($_, 0, $-[1]) =~ tr/\n//), ": $1\n" unless $1 =~ /^[\w ]+ --/ }' "${sentences[@]}" | grep .; then
     echo "style: begin these comments with their subject or a verb: \"The vector of all ranks\", \"Returns the …\""

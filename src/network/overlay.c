@@ -246,8 +246,8 @@ static bool is_better(score_t a, score_t b)
                                         : a.hops < b.hops;
 }
 
-/* Of the boxes at [at, at + n): the first goes last, the last goes first, or all are turned round; or the two at its ends
- * change places. Each but TO_END and TO_START undoes itself. */
+/* What happens to the boxes at [at, at + n): the first goes last, the last goes first, all are turned round, or the two at
+ * the ends change places. Each but TO_END and TO_START undoes itself. */
 typedef enum { TO_END, TO_START, REVERSE, SWAP, MOVES } move_t;
 typedef struct {
     move_t move;

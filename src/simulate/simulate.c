@@ -46,7 +46,7 @@ typedef struct {
 } actor_t;
 
 typedef struct {
-    /* Of those that share it now: when they began, and for how long; busy: in all. */
+    /* begin, load: when those that share it now began, and for how long; busy: for how long it was in use in all. */
     int64_t begin, load, busy;
     double beta;   /* ps a chunk; 0: that of the message's dimension */
     double slow;   /* a factor of the latter */
@@ -205,7 +205,7 @@ static uint32_t dequeue(port_t *port)
     return first;
 }
 
-/* Its operands are there: it adds them up, or that is nothing. */
+/* The operands of a step are there: it adds them up, where that takes time. */
 static void add_up(sim_t *s, uint32_t actor, uint32_t step)
 {
     if (sum_takes(s, actor, step) > 0)

@@ -14,12 +14,12 @@ typedef struct {
     mc_bucket_t bucket[MC_STEP_BUCKETS];
 } mc_gradients_t;
 
-/* From the bytes of a file; `path` is for messages. ERR_PARSE or ERR_INVALID_ARG with a sentence. */
+/* Reads the bytes of a file; `path` is for messages. ERR_PARSE or ERR_INVALID_ARG with a sentence. */
 int mc_gradients_parse(const char *path, const char *text, size_t bytes, mc_gradients_t *gradients);
 
 double mc_gradients_bytes(const mc_gradients_t *gradients);
-/* The same gradients in n equal buckets. Between the times of two given buckets they appear evenly, those of the first at
- * its time. */
+/* Cuts the gradients into n equal buckets. Between the times of two given buckets they appear evenly, those of the first
+ * at its time. */
 void mc_gradients_cut(const mc_gradients_t *gradients, uint32_t n, mc_gradients_t *cut);
 
 #endif

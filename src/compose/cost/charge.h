@@ -73,8 +73,8 @@ static inline mc_ratio_t mc_shape_slowed(const mc_line_shape_t *shape, int32_t d
     return lines > shape->ports[d] ? mc_ratio(lines, shape->ports[d]) : mc_ratio(1, 1);
 }
 
-/* `rounds` messages of dimension `d`, each of which waits for the one before; together they carry `part`
- * of the tile. */
+/* Charges `rounds` messages of dimension `d`, each of which waits for the one before; together they carry
+ * `part` of the tile. */
 static inline void mc_charge(mc_cost_t *cost, const mc_line_shape_t *shape, int32_t d,
                              int64_t rounds, mc_ratio_t part, mc_ratio_t slowed, bool reduces)
 {
@@ -86,7 +86,7 @@ static inline void mc_charge(mc_cost_t *cost, const mc_line_shape_t *shape, int3
         term->gamma = mc_ratio_add(term->gamma, moved);
 }
 
-/* The same where no message waits for the one before: the first takes alpha, each other one a gap. */
+/* Charges `messages` none of which waits for the one before: the first takes alpha, each other one a gap. */
 static inline void mc_charge_row(mc_cost_t *cost, const mc_line_shape_t *shape, int32_t d,
                                  int64_t messages, mc_ratio_t part, mc_ratio_t slowed, bool reduces)
 {

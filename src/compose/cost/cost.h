@@ -122,11 +122,11 @@ mc_phase_cost_t mc_cost_fullmesh_allreduce(const mc_line_shape_t *shape);
 /* For each prime factor f of p: f-1 rounds of n/f. */
 mc_phase_cost_t mc_cost_digits_alltoall(const mc_line_shape_t *shape);
 
-/* Of recursive doubling and halving: allreduce, reduce-scatter and allgather. Includes the messages before and after the
- * rounds on lengths that are no power of two (src/doubling). */
+/* Recursive doubling and halving: allreduce, reduce-scatter and allgather. The messages before and after the rounds
+ * count too on lengths that are no power of two (src/doubling). */
 mc_phase_cost_t mc_cost_doubling(const mc_line_shape_t *shape);
 mc_phase_cost_t mc_cost_bruck_allgather(const mc_line_shape_t *shape);
-/* With their rounds in the other order. */
+/* Doubling, halving and Bruck with their rounds in the other order. */
 mc_phase_cost_t mc_cost_doubling_turned(const mc_line_shape_t *shape);
 mc_phase_cost_t mc_cost_bruck_far_allgather(const mc_line_shape_t *shape);
 mc_phase_cost_t mc_cost_aligned_allreduce(const mc_line_shape_t *shape);
@@ -149,7 +149,7 @@ mc_cost_t mc_cost_add(const mc_cost_t *a, const mc_cost_t *b);
 /* The cost of two phases, one after the other. */
 mc_phase_cost_t mc_phase_cost_add(const mc_phase_cost_t *a, const mc_phase_cost_t *b);
 
-/* The same term without what each message costs. */
+/* Returns the term without what each message costs. */
 mc_term_t mc_term_bytes(const mc_term_t *term);
 /* Seconds for n bytes: of one dimension, and the sum over all. */
 double mc_term_seconds(const mc_term_t *term, const mc_links_t *links, int32_t d, double n);

@@ -21,16 +21,16 @@ typedef struct {
     int32_t most;
 } sent_t;
 
-/* Of `n` consecutive ranks of one turn, the number that send to one of these `n`: k units up or, where
- * the digit wraps, radix - k units down. */
+/* Counts the ranks among `n` consecutive ones of one turn that send to one of these `n`: k units up or,
+ * where the digit wraps, radix - k units down. */
 static int32_t among(const round_t *r, int32_t n)
 {
     const int32_t up = n - r->k * r->unit, down = n - (r->radix - r->k) * r->unit;
     return (up > 0 ? up : 0) + (down > 0 ? down : 0);
 }
 
-/* The same for `n` consecutive ranks of several turns, `room` of which are in the first turn. In a whole
- * turn all ranks send inside. */
+/* Counts the ranks among `n` consecutive ones of several turns that send to one of these `n`; `room` of them
+ * are in the first turn. In a whole turn all ranks send inside. */
 static int32_t among_turns(const round_t *r, int32_t n, int32_t room)
 {
     const int32_t rest = n - room, tail = rest % r->turn;

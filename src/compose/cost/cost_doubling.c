@@ -17,8 +17,8 @@ static sum_t nothing(void)
     return (sum_t){mc_cost_zero(), mc_cost_zero()};
 }
 
-/* Of the members below `v`, the number that are the lower of two partners m apart: m lower ones and m
- * upper ones alternate. */
+/* Counts the members below `v` that are the lower of two partners m apart: m lower ones and m upper ones
+ * alternate. */
 static int32_t lower_below(int32_t v, int32_t m)
 {
     const int32_t rest = v % (2 * m);
@@ -268,7 +268,7 @@ static mc_ratio_t largest_class(const mc_line_shape_t *shape, mc_core_t c, int32
     return mc_ratio(c.size / every + (c.surplus + every - 1) / every, shape->line.len);
 }
 
-/* Of the classes of members modulo `every`, those that have members of both kinds: their slices are two messages. */
+/* Counts the classes of members modulo `every` that have members of both kinds: their slices are two messages. */
 static int32_t mixed_classes(mc_core_t c, int32_t every)
 {
     const int32_t doubles = c.surplus < every ? c.surplus : every;
@@ -335,8 +335,8 @@ static int64_t rests_below(int32_t n, int32_t few, int32_t rest)
     return (int64_t)(n / few) * rest + (n % few < rest ? n % few : rest);
 }
 
-/* Of a block of m ranks, ranks few and above have no partner in the short block of `few` ranks; rank
- * few + i receives from rank i % few of it instead. Returns how many of these messages leave a block of
+/* Ranks few and above of a block of m have no partner in the short block of `few` ranks; rank few + i
+ * receives from rank i % few of it instead. Returns how many of these messages leave a block of
  * dimension d. */
 static int64_t unpaired(const mc_line_shape_t *shape, int32_t m, int32_t few, int32_t d)
 {
@@ -411,7 +411,7 @@ mc_phase_cost_t mc_cost_aligned_reduce_scatter(const mc_line_shape_t *shape)
     return mc_phase_with_inner(&cost.once, &cost.inner);
 }
 
-/* Of the ranks that send to the rank n away, those whose messages leave a block of dimension d. */
+/* Counts the ranks whose messages to the rank n away leave a block of dimension d. */
 static int64_t leaving(const mc_line_shape_t *shape, int32_t d, int32_t n)
 {
     const mc_boxes_t *const boxes = mc_shape_boxes(shape, d);
@@ -441,8 +441,8 @@ static void charge_turn(mc_cost_t *cost, const mc_line_shape_t *shape, int32_t n
     }
 }
 
-/* The same round on the wires inside of the outermost dimension, whose time is charged to that one. Ranks n
- * apart are in one block of the next outer dimension if it is longer than n. */
+/* Charges what such a round carries on the wires inside of the outermost dimension, to which its time is charged. Ranks
+ * n apart are in one block of the next outer dimension if it is longer than n. */
 static void charge_turn_inside(mc_cost_t *inner, const mc_line_shape_t *shape, int32_t n,
                                mc_ratio_t part)
 {

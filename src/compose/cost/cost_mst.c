@@ -29,8 +29,8 @@ typedef struct {
     /* depths (a bit each) at which a whole block was followed, by its root's end: left, right */
     uint32_t seen[MC_MAX_DIMS][2];
     round_t round[MC_MAX_ROUNDS];
-    /* Its `sent` are the slices that the root sends; 0 after its last message. Its `inner` is by port until
-     * the walk ends: the most messages of any box, and the slices of the largest. */
+    /* `sent` are the slices that the root sends, 0 after its last message. `inner` is by port until the walk
+     * ends: the most messages of any box, and the slices of the largest. */
     mc_round_t *found;
 } walk_t;
 

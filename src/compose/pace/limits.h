@@ -25,7 +25,7 @@ typedef struct {
     size_t least;
 } mc_pacing_t;
 
-/* Of a whole mesh on these links. */
+/* Returns the pacing of a whole mesh on these links. */
 mc_pacing_t mc_pacing_of(const mc_links_t *links, const mc_mesh_t *mesh, int32_t wire);
 
 /*

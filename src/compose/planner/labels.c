@@ -35,7 +35,7 @@ bool mc_load_cheaper(int32_t n_parts, const double *a, const double *b, double m
     return saved >= 0;
 }
 
-/* Of strategies of equal cost the first one in the order of enumeration is wanted. So an earlier load dominates one
+/* The first of strategies of equal cost is wanted, in the order of enumeration. So an earlier load dominates one
  * that is equal but for rounding, and a later one must be cheaper by more than that. */
 static bool dominates(const mc_labels_t *l, const double *a, bool earlier, const double *b)
 {

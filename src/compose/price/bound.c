@@ -63,7 +63,7 @@ static double latency(const mc_mesh_t *mesh, const mc_links_t *links, int32_t to
     return wires ? fmax(crossed, spread(mesh->size, 1, alpha, gap)) : crossed;
 }
 
-/* Multiple of n that must pass the ports of some box. `inside`: ranks of a box. */
+/* Returns the multiple of n that must pass the ports of some box. `inside`: ranks of a box. */
 static double volume(meshcoll_collective_t collective, double boxes, double inside, bool pulled)
 {
     switch (collective) {
@@ -81,7 +81,8 @@ static double volume(meshcoll_collective_t collective, double boxes, double insi
     }
 }
 
-/* The same for boxes of unequal sizes: of the box that has the most to pass; it holds for every root. */
+/* Returns the multiple of n that the box with the most to pass must pass, where boxes are of unequal sizes, whatever the
+ * root. */
 static double ragged_volume(meshcoll_collective_t collective, const mc_boxes_t *boxes, bool pulled)
 {
     const double ranks = boxes->first[boxes->n];

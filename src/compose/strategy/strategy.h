@@ -69,9 +69,9 @@ int mc_strategy_check_aligned(const mc_strategy_t *strategy, const mc_mesh_t *me
 bool mc_strategy_is_flat(const mc_strategy_t *strategy, const mc_mesh_t *mesh);
 /* Is it an alltoall that gathers what the ranks of a line send, and scatters what they receive? */
 bool mc_strategy_gathers(const mc_strategy_t *strategy);
-/* Both as the sides of one, in two segments. */
+/* Makes two strategies the sides of one, in two segments. */
 mc_strategy_t mc_strategy_pair(const mc_strategy_t *a, const mc_strategy_t *b);
-/* The same phases on mc_mesh_flat. */
+/* Returns the strategy with its phases on mc_mesh_flat. */
 mc_strategy_t mc_strategy_flat(const mc_strategy_t *strategy);
 /* Have they the same path of placements along the same dimensions; and, if so asked, by the same algorithms? */
 bool mc_strategy_alike(const mc_strategy_t *a, const mc_strategy_t *b, bool algorithms);
