@@ -1,5 +1,5 @@
 /* Plans of all ranks, of which those of an orbit are one. */
-#include "simulate/world.h"
+#include "simulate/sim_world.h"
 
 #include <stdlib.h>
 

@@ -4,7 +4,7 @@
 #include "simulate/simulate.h"
 
 #include "simulate/queue.h"
-#include "simulate/world.h"
+#include "simulate/sim_world.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -38,7 +38,7 @@ typedef struct {
 /* An actor as the loop reads it. */
 typedef struct {
     const mc_program_t *program;
-    const mc_pair_t *pair; /* by slot */
+    const mc_sim_pair_t *pair; /* by slot */
     /* Two bits a step: it has ended; its message has arrived, or can be pulled. A word of each actor of a program follows
      * that of the one before, as they all are at about the same step: the next word is `stride` further. */
     uint64_t *done;
@@ -100,12 +100,12 @@ static const mc_sim_step_t *step_of(const sim_t *s, uint32_t actor, uint32_t ste
 {
     return &s->actor[actor].program->step[step];
 }
-static const mc_pair_t *pair_of(const sim_t *s, uint32_t actor, uint32_t step)
+static const mc_sim_pair_t *pair_of(const sim_t *s, uint32_t actor, uint32_t step)
 {
     return &s->actor[actor].pair[step_of(s, actor, step)->slot];
 }
 /* The step of the peer that belongs to this message: at the other end of the way. */
-static uint32_t partner(const sim_t *s, const mc_pair_t *pair, int way, uint32_t seq)
+static uint32_t partner(const sim_t *s, const mc_sim_pair_t *pair, int way, uint32_t seq)
 {
     const mc_program_t *const there = s->actor[pair->peer].program;
     return there->message[way][there->off[way][pair->back] + seq];
@@ -222,7 +222,7 @@ static void get_ready(sim_t *s, uint32_t actor, uint32_t step)
         add_up(s, actor, step);
         return;
     }
-    const mc_pair_t *const pair = &s->actor[actor].pair[is->slot];
+    const mc_sim_pair_t *const pair = &s->actor[actor].pair[is->slot];
     const way_t *const way = &s->way[pair->dim];
     if (mc_op_receives((mc_op_t)is->op)) {
         if (has(&s->actor[actor], step, THERE) && way->pulled)
@@ -268,7 +268,7 @@ static void start_rank(sim_t *s, uint32_t actor)
 
 static void arrive(sim_t *s, uint32_t actor, uint32_t step)
 {
-    const mc_pair_t *const pair = pair_of(s, actor, step);
+    const mc_sim_pair_t *const pair = pair_of(s, actor, step);
     const way_t *const way = &s->way[pair->dim];
     const uint32_t there = partner(s, pair, MC_RECEIVES, step_of(s, actor, step)->seq);
     const uint32_t owner = way->pulled ? pair->peer : actor;
@@ -282,7 +282,7 @@ static void arrive(sim_t *s, uint32_t actor, uint32_t step)
 
 static void offer(sim_t *s, uint32_t actor, uint32_t step)
 {
-    const mc_pair_t *const pair = pair_of(s, actor, step);
+    const mc_sim_pair_t *const pair = pair_of(s, actor, step);
     const uint32_t there = partner(s, pair, MC_RECEIVES, step_of(s, actor, step)->seq);
     set(&s->actor[pair->peer], there, THERE);
     if (is_ready(s, pair->peer, there))
@@ -319,7 +319,7 @@ static void start_phase(sim_t *s, uint8_t phase)
 static int64_t start_message(sim_t *s, uint32_t actor, uint32_t step)
 {
     const mc_sim_step_t *is = step_of(s, actor, step);
-    const mc_pair_t *pair = &s->actor[actor].pair[is->slot];
+    const mc_sim_pair_t *pair = &s->actor[actor].pair[is->slot];
     if (mc_op_receives((mc_op_t)is->op)) { /* pulled: what its sender sends */
         step = partner(s, pair, MC_SENDS, is->seq);
         actor = pair->peer;
@@ -329,7 +329,7 @@ static int64_t start_message(sim_t *s, uint32_t actor, uint32_t step)
     const way_t *const way = &s->way[pair->dim];
     const int64_t takes = rounded(is->chunks * way->beta);
     for (uint32_t h = 0; h < pair->n_hops; h++) {
-        const mc_hop_t hop = s->w->hop[pair->hop + h];
+        const mc_sim_hop_t hop = s->w->hop[pair->hop + h];
         link_t *const on = &s->link[hop.link];
         if (on->round != s->round) {
             on->begin = on->begin + on->load > s->now ? on->begin + on->load : s->now;
@@ -388,7 +388,7 @@ static void send_off(sim_t *s)
 {
     for (uint32_t i = 0; i < s->sent.n; i++) {
         const uint32_t actor = s->sent.at[i].actor, step = s->sent.at[i].step;
-        const mc_pair_t *const pair = pair_of(s, actor, step);
+        const mc_sim_pair_t *const pair = pair_of(s, actor, step);
         const way_t *const way = &s->way[pair->dim];
         int64_t leaves = s->now + rounded(step_of(s, actor, step)->chunks * way->beta);
         for (uint32_t h = 0; h < pair->n_hops; h++) {

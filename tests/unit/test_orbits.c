@@ -1,5 +1,5 @@
 /* Plans that ranks of an orbit share: the claims `rotates` of the registry, and what follows from them. */
-#include "simulate/world.h"
+#include "simulate/sim_world.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

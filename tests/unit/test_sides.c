@@ -1,6 +1,6 @@
 /* Strategies of two sides: priced by hand, picked where they pay, proved, and run on values. */
 #include "compose/planner/ranking.h"
-#include "compose/planner/sides.h"
+#include "compose/planner/two_sides.h"
 #include "compose/price/sides.h"
 #include "plan/verify/verify.h"
 

@@ -2,7 +2,7 @@
 
 #include "compose/planner/ranking.h"
 #include "compose/planner/search.h"
-#include "compose/planner/sides.h"
+#include "compose/planner/two_sides.h"
 
 #include <stdlib.h>
 

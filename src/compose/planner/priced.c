@@ -30,7 +30,7 @@ static bool ranks_share_ports(const mc_mesh_t *mesh, const mc_links_t *links)
 
 /* Steps ------------------------------------------------------------------------------------------ */
 
-static void state_at(const mc_graph_t *graph, const mc_node_t *node,
+static void state_at(const mc_path_graph_t *graph, const mc_node_t *node,
                      mc_placement_t state[MC_MAX_DIMS])
 {
     for (int32_t d = 0; d < MC_MAX_DIMS; d++)
@@ -80,7 +80,7 @@ static mc_priced_step_t step_of(const build_t *b, const mc_node_t *node, const m
  * line (or all but the line's if by_all), and which outside of the line are cut. */
 static size_t group_code(const build_t *b, const mc_node_t *node, const mc_hop_t *hop)
 {
-    const mc_graph_t *const graph = &b->p->graph;
+    const mc_path_graph_t *const graph = &b->p->graph;
     const int32_t n = graph->n, last = hop->first + hop->count - 1;
     size_t used = 0, cut = 0;
     for (int32_t i = 0; i < n; i++) {
@@ -122,7 +122,7 @@ static int32_t group_of(build_t *b, const mc_node_t *node, const mc_hop_t *hop)
 
 /* A code of all that determines the paths from a node: each dimension's placement and, unless it is final,
  * whether the dimension has been in the other one of root and shard. */
-static uint32_t code_of(const mc_graph_t *graph, const mc_node_t *node)
+static uint32_t code_of(const mc_path_graph_t *graph, const mc_node_t *node)
 {
     uint32_t code = node->flat;
     for (int32_t i = 0; i < graph->n; i++) {

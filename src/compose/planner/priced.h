@@ -34,7 +34,7 @@ typedef struct {
 /* Node i has hops [first_hop[i], first_hop[i + 1]), in the order of enumeration. They lead to nodes with
  * lower indices. The start is the last node; nodes without hops are ends. */
 typedef struct {
-    mc_graph_t graph;
+    mc_path_graph_t graph;
     const mc_mesh_t *mesh;
     const mc_links_t *links;
     uint32_t n_steps, n_groups, n_hops, n_nodes;

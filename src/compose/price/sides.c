@@ -12,7 +12,7 @@ static mc_linear_t own_of(const mc_term_t *busy, const mc_links_t *links, int32_
     return (mc_linear_t){mc_term_own(busy, links, d, 0), mc_term_own(&bytes_only, links, d, 1)};
 }
 
-static void add_phase(mc_flow_t *flow, const mc_phase_cost_t *cost, const mc_links_t *links)
+static void add_phase(mc_side_flow_t *flow, const mc_phase_cost_t *cost, const mc_links_t *links)
 {
     const int32_t i = flow->n++;
     for (int32_t d = 0; d < links->ndims; d++) {
@@ -29,10 +29,10 @@ static void add_phase(mc_flow_t *flow, const mc_phase_cost_t *cost, const mc_lin
     }
 }
 
-mc_flow_t mc_flow_of(const mc_strategy_t *s, int32_t side, const mc_mesh_t *mesh,
-                     const mc_links_t *links, int32_t root)
+mc_side_flow_t mc_flow_of(const mc_strategy_t *s, int32_t side, const mc_mesh_t *mesh,
+                          const mc_links_t *links, int32_t root)
 {
-    mc_flow_t flow = {0};
+    mc_side_flow_t flow = {0};
     for (int32_t i = mc_side_first(s, side); i < mc_side_end(s, side); i++) {
         const mc_phase_cost_t cost = mc_strategy_phase_cost(s, mesh, links, root, i);
         add_phase(&flow, &cost, links);
@@ -42,7 +42,7 @@ mc_flow_t mc_flow_of(const mc_strategy_t *s, int32_t side, const mc_mesh_t *mesh
 }
 
 /* Starts a phase when its side is ready and its links are free. Updates both times. */
-static void run_phase(const mc_flow_t *flow, int32_t i, double bytes, double *ready,
+static void run_phase(const mc_side_flow_t *flow, int32_t i, double bytes, double *ready,
                       double free_at[MC_MAX_DIMS])
 {
     double start = *ready;
@@ -58,7 +58,7 @@ static void run_phase(const mc_flow_t *flow, int32_t i, double bytes, double *re
 }
 
 /* Seconds of the first segment of each side. */
-static double run_both(const mc_flow_t *a, const mc_flow_t *b, double bytes)
+static double run_both(const mc_side_flow_t *a, const mc_side_flow_t *b, double bytes)
 {
     double ready[2] = {0}, free_at[MC_MAX_DIMS] = {0};
     for (int32_t i = 0; i < a->n || i < b->n; i++) {
@@ -70,7 +70,7 @@ static double run_both(const mc_flow_t *a, const mc_flow_t *b, double bytes)
     return fmax(ready[0], ready[1]);
 }
 
-static mc_pipeline_t pipeline_of(const mc_flow_t *a, const mc_flow_t *b, double bytes)
+static mc_pipeline_t pipeline_of(const mc_side_flow_t *a, const mc_side_flow_t *b, double bytes)
 {
     mc_pipeline_t pipeline;
     double wire[MC_MAX_DIMS];
@@ -82,7 +82,8 @@ static mc_pipeline_t pipeline_of(const mc_flow_t *a, const mc_flow_t *b, double 
     return pipeline;
 }
 
-double mc_flows_seconds(const mc_flow_t *a, const mc_flow_t *b, uint32_t segments, double n)
+double mc_flows_seconds(const mc_side_flow_t *a, const mc_side_flow_t *b, uint32_t segments,
+                        double n)
 {
     const mc_pipeline_t pipeline = pipeline_of(a, b, n / segments);
     return mc_cost_rounded(pipeline.fill + (segments / 2 - 1) * pipeline.every);
@@ -91,7 +92,7 @@ double mc_flows_seconds(const mc_flow_t *a, const mc_flow_t *b, uint32_t segment
 mc_pipeline_t mc_sides_pipeline(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
                                 const mc_links_t *links, int32_t root, double n)
 {
-    const mc_flow_t a = mc_flow_of(strategy, 0, mesh, links, root);
-    const mc_flow_t b = mc_flow_of(strategy, 1, mesh, links, root);
+    const mc_side_flow_t a = mc_flow_of(strategy, 0, mesh, links, root);
+    const mc_side_flow_t b = mc_flow_of(strategy, 1, mesh, links, root);
     return pipeline_of(&a, &b, n / strategy->segments);
 }

@@ -35,12 +35,13 @@ typedef struct {
     mc_linear_t busy[MC_MAX_DIMS]; /* of all phases, by wire */
     mc_linear_t own;               /* messages and sums of all phases */
     bool shares_cores;             /* ranks' time and wires' time add up (mc_cost_busy) */
-} mc_flow_t;
+} mc_side_flow_t;
 
 /* One side of a strategy, 0 or 1. */
-mc_flow_t mc_flow_of(const mc_strategy_t *s, int32_t side, const mc_mesh_t *mesh,
-                     const mc_links_t *links, int32_t root);
+mc_side_flow_t mc_flow_of(const mc_strategy_t *s, int32_t side, const mc_mesh_t *mesh,
+                          const mc_links_t *links, int32_t root);
 /* Seconds of two sides for n bytes in so many segments. */
-double mc_flows_seconds(const mc_flow_t *a, const mc_flow_t *b, uint32_t segments, double n);
+double mc_flows_seconds(const mc_side_flow_t *a, const mc_side_flow_t *b, uint32_t segments,
+                        double n);
 
 #endif

@@ -48,8 +48,8 @@ double mc_strategy_modelled(const mc_strategy_t *strategy, const mc_mesh_t *mesh
 {
     const mc_links_t at = mc_links_at(links, n);
     if (mc_strategy_sides(strategy) > 1) {
-        const mc_flow_t a = mc_flow_of(strategy, 0, mesh, &at, root);
-        const mc_flow_t b = mc_flow_of(strategy, 1, mesh, &at, root);
+        const mc_side_flow_t a = mc_flow_of(strategy, 0, mesh, &at, root);
+        const mc_side_flow_t b = mc_flow_of(strategy, 1, mesh, &at, root);
         return mc_strategy_with_call(mc_flows_seconds(&a, &b, strategy->segments, n), links);
     }
     const mc_phase_cost_t sum = mc_strategy_side_cost(strategy, mesh, &at, root, 0);

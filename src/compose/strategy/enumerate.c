@@ -1,7 +1,7 @@
 /* The graph of placements (paths.h), and the enumeration of its paths, depth first. */
 #include "compose/strategy/paths.h"
 
-static bool is_choice(const mc_graph_t *graph, const mc_algorithm_t *a)
+static bool is_choice(const mc_path_graph_t *graph, const mc_algorithm_t *a)
 {
     if (a->parts || (a->aligned == MC_ALIGNED_ANY && !graph->aligned) ||
         (a->turned && !graph->turns))
@@ -9,7 +9,7 @@ static bool is_choice(const mc_graph_t *graph, const mc_algorithm_t *a)
     return !graph->in_order || !mc_moves[a->collective].reduces || a->keeps_order;
 }
 
-static mc_choices_t choices_of(const mc_graph_t *graph, meshcoll_collective_t collective)
+static mc_choices_t choices_of(const mc_path_graph_t *graph, meshcoll_collective_t collective)
 {
     mc_choices_t choices = 0;
     for (int32_t i = 0; i < mc_n_algorithms; i++)
@@ -26,7 +26,7 @@ static mc_choices_t planes(void)
     return found;
 }
 
-mc_choices_t mc_graph_choices(const mc_graph_t *graph, const mc_hop_t *hop)
+mc_choices_t mc_graph_choices(const mc_path_graph_t *graph, const mc_hop_t *hop)
 {
     const mc_choices_t left_out = hop->count == 2 && !hop->flat ? 0 : graph->planes;
     const mc_choices_t all = graph->choices[hop->collective] & ~left_out;
@@ -44,18 +44,18 @@ mc_choices_t mc_graph_choices(const mc_graph_t *graph, const mc_hop_t *hop)
     return fit;
 }
 
-mc_graph_t mc_graph(meshcoll_collective_t collective, const mc_mesh_t *mesh, bool in_order,
-                    bool turns, const mc_numbering_t *aligned)
+mc_path_graph_t mc_graph(meshcoll_collective_t collective, const mc_mesh_t *mesh, bool in_order,
+                         bool turns, const mc_numbering_t *aligned)
 {
-    mc_graph_t graph = {.collective = collective,
-                        .from = mc_moves[collective].from,
-                        .to = mc_moves[collective].to,
-                        .in_order = in_order,
-                        .turns = turns,
-                        .ragged = mesh->ragged != NULL,
-                        .aligned = aligned,
-                        .planes = planes(),
-                        .mesh = *mesh};
+    mc_path_graph_t graph = {.collective = collective,
+                             .from = mc_moves[collective].from,
+                             .to = mc_moves[collective].to,
+                             .in_order = in_order,
+                             .turns = turns,
+                             .ragged = mesh->ragged != NULL,
+                             .aligned = aligned,
+                             .planes = planes(),
+                             .mesh = *mesh};
     graph.flat =
         graph.ragged && in_order && mc_moves[collective].reduces && mc_mesh_leader_moved(mesh);
     for (int32_t d = 0; d < mesh->ndims; d++)
@@ -69,7 +69,7 @@ mc_graph_t mc_graph(meshcoll_collective_t collective, const mc_mesh_t *mesh, boo
     return graph;
 }
 
-mc_node_t mc_graph_start(const mc_graph_t *graph)
+mc_node_t mc_graph_start(const mc_path_graph_t *graph)
 {
     mc_node_t node = {{0}, {0}, false};
     for (int32_t i = 0; i < graph->n; i++) {
@@ -79,7 +79,7 @@ mc_node_t mc_graph_start(const mc_graph_t *graph)
     return node;
 }
 
-bool mc_graph_ended(const mc_graph_t *graph, const mc_node_t *node)
+bool mc_graph_ended(const mc_path_graph_t *graph, const mc_node_t *node)
 {
     for (int32_t i = 0; i < graph->n; i++)
         if (node->at[i] != graph->to)
@@ -89,7 +89,7 @@ bool mc_graph_ended(const mc_graph_t *graph, const mc_node_t *node)
 
 /* Does the move start where dimension `i` is, and can the end be reached after it? From root and shard
  * every end is one move away, from replica none is, so replica may only be the end itself. */
-static bool leads_on(const mc_graph_t *graph, const mc_node_t *node, int32_t i,
+static bool leads_on(const mc_path_graph_t *graph, const mc_node_t *node, int32_t i,
                      meshcoll_collective_t move)
 {
     const mc_placement_t to = mc_move_ends(graph->collective, &mc_moves[move]);
@@ -99,7 +99,7 @@ static bool leads_on(const mc_graph_t *graph, const mc_node_t *node, int32_t i,
 }
 
 /* Is a dimension inside of `i` still to be reduced? */
-static bool unreduced_inside(const mc_graph_t *graph, const mc_node_t *node, int32_t i)
+static bool unreduced_inside(const mc_path_graph_t *graph, const mc_node_t *node, int32_t i)
 {
     while (++i < graph->n)
         if (node->at[i] == MC_PARTIAL)
@@ -107,7 +107,7 @@ static bool unreduced_inside(const mc_graph_t *graph, const mc_node_t *node, int
     return false;
 }
 
-static bool keeps_aligned(const mc_graph_t *graph, const mc_node_t *node, mc_dims_t dims,
+static bool keeps_aligned(const mc_path_graph_t *graph, const mc_node_t *node, mc_dims_t dims,
                           const mc_move_t *move)
 {
     uint32_t reduced = 0;
@@ -121,7 +121,7 @@ static bool keeps_aligned(const mc_graph_t *graph, const mc_node_t *node, mc_dim
     return mc_numbering_check(graph->aligned, &graph->mesh, dims, reduced) == MC_NUMBERED;
 }
 
-static bool at_start(const mc_graph_t *graph, const mc_node_t *node)
+static bool at_start(const mc_path_graph_t *graph, const mc_node_t *node)
 {
     for (int32_t i = 0; i < graph->n; i++)
         if (node->been[i] != 1u << graph->from)
@@ -130,7 +130,7 @@ static bool at_start(const mc_graph_t *graph, const mc_node_t *node)
 }
 
 /* Are all dimensions but the last in their final placement? */
-static bool others_ended(const mc_graph_t *graph, const mc_node_t *node)
+static bool others_ended(const mc_path_graph_t *graph, const mc_node_t *node)
 {
     for (int32_t i = 0; i + 1 < graph->n; i++)
         if (node->at[i] != graph->to)
@@ -140,7 +140,7 @@ static bool others_ended(const mc_graph_t *graph, const mc_node_t *node)
 
 /* In an alltoall only the innermost dimension may be gathered, before anything else, and scattered, after
  * everything else. */
-static bool suits_exchange(const mc_graph_t *graph, const mc_node_t *node, int32_t first,
+static bool suits_exchange(const mc_path_graph_t *graph, const mc_node_t *node, int32_t first,
                            meshcoll_collective_t move)
 {
     const int32_t inner = graph->n - 1;
@@ -152,7 +152,7 @@ static bool suits_exchange(const mc_graph_t *graph, const mc_node_t *node, int32
 }
 
 /* Does mc_strategy_check accept the move on a ragged mesh, and can the end be reached after it? */
-static bool suits_ragged(const mc_graph_t *graph, const mc_node_t *node, int32_t first,
+static bool suits_ragged(const mc_path_graph_t *graph, const mc_node_t *node, int32_t first,
                          int32_t last, meshcoll_collective_t move)
 {
     const int32_t fold = graph->n - 1;
@@ -167,7 +167,8 @@ static bool suits_ragged(const mc_graph_t *graph, const mc_node_t *node, int32_t
            (node->at[fold] == MC_ROOT && to == graph->to && others_ended(graph, node));
 }
 
-int32_t mc_graph_hops(const mc_graph_t *graph, const mc_node_t *node, mc_hop_t hop[MC_MAX_HOPS])
+int32_t mc_graph_hops(const mc_path_graph_t *graph, const mc_node_t *node,
+                      mc_hop_t hop[MC_MAX_HOPS])
 {
     int32_t n = 0;
     const bool exchange = graph->collective == MESHCOLL_ALLTOALL;
@@ -213,7 +214,7 @@ mc_node_t mc_graph_after(const mc_node_t *node, const mc_hop_t *hop)
 }
 
 typedef struct {
-    const mc_graph_t *graph;
+    const mc_path_graph_t *graph;
     mc_paths_t which;
     bool (*each)(void *context, const mc_strategy_t *strategy);
     void *context;
@@ -283,7 +284,7 @@ int mc_strategy_each(meshcoll_collective_t collective, const mc_mesh_t *mesh, mc
         return status;
     if ((unsigned)collective >= MESHCOLL_COLLECTIVES)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "there is no collective %d", (int)collective);
-    const mc_graph_t graph = mc_graph(collective, mesh, false, which == MC_PATHS_COVER, NULL);
+    const mc_path_graph_t graph = mc_graph(collective, mesh, false, which == MC_PATHS_COVER, NULL);
     const mc_node_t start = mc_graph_start(&graph);
     walk_t w = {.graph = &graph,
                 .which = which,

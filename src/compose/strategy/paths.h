@@ -45,7 +45,7 @@ typedef struct {
     /* by collective: the algorithms that may be enumerated */
     mc_choices_t choices[MESHCOLL_COLLECTIVES];
     mc_choices_t planes; /* algorithms for two merged dimensions only */
-} mc_graph_t;
+} mc_path_graph_t;
 
 typedef struct {
     /* by position in graph->dim: the placement, and those so far including it, a bit each */
@@ -64,14 +64,15 @@ typedef struct {
 
 /* The caller owns `aligned`, which must outlive the graph. A ragged `mesh` is led by the root
  * (mc_mesh_led_by). */
-mc_graph_t mc_graph(meshcoll_collective_t collective, const mc_mesh_t *mesh, bool in_order,
-                    bool turns, const mc_numbering_t *aligned);
+mc_path_graph_t mc_graph(meshcoll_collective_t collective, const mc_mesh_t *mesh, bool in_order,
+                         bool turns, const mc_numbering_t *aligned);
 /* The algorithms that may run a hop. */
-mc_choices_t mc_graph_choices(const mc_graph_t *graph, const mc_hop_t *hop);
-mc_node_t mc_graph_start(const mc_graph_t *graph);
-bool mc_graph_ended(const mc_graph_t *graph, const mc_node_t *node);
+mc_choices_t mc_graph_choices(const mc_path_graph_t *graph, const mc_hop_t *hop);
+mc_node_t mc_graph_start(const mc_path_graph_t *graph);
+bool mc_graph_ended(const mc_path_graph_t *graph, const mc_node_t *node);
 /* The hops from `node` after which the end can still be reached. Returns their number. */
-int32_t mc_graph_hops(const mc_graph_t *graph, const mc_node_t *node, mc_hop_t hop[MC_MAX_HOPS]);
+int32_t mc_graph_hops(const mc_path_graph_t *graph, const mc_node_t *node,
+                      mc_hop_t hop[MC_MAX_HOPS]);
 mc_node_t mc_graph_after(const mc_node_t *node, const mc_hop_t *hop);
 
 #endif

@@ -1,4 +1,4 @@
-#include "compose/planner/sides.h"
+#include "compose/planner/two_sides.h"
 
 #include "compose/planner/ranking.h"
 #include "compose/planner/search.h"
@@ -10,7 +10,7 @@
 /* A strategy of one side, in an order of dimensions. */
 typedef struct {
     mc_strategy_t path;
-    mc_flow_t flow;
+    mc_side_flow_t flow;
 } side_t;
 
 typedef struct {

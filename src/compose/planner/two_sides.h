@@ -1,6 +1,6 @@
 /* Strategies of two sides that may be the cheapest; for the planner. */
-#ifndef MC_COMPOSE_PLANNER_SIDES_H
-#define MC_COMPOSE_PLANNER_SIDES_H
+#ifndef MC_COMPOSE_TWO_SIDES_H
+#define MC_COMPOSE_TWO_SIDES_H
 
 #include "compose/planner/priced.h"
 

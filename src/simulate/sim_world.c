@@ -1,5 +1,5 @@
 /* Who sends to whom over which links; and which ranks, and which links, do the same. */
-#include "simulate/world.h"
+#include "simulate/sim_world.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -86,7 +86,7 @@ static int find_way(const mc_simulation_t *q, const int32_t *end, const mc_sim_w
     return status;
 }
 
-static int add_hops(mc_sim_world_t *w, mc_pair_t *pair, const mc_network_route_t *route,
+static int add_hops(mc_sim_world_t *w, mc_sim_pair_t *pair, const mc_network_route_t *route,
                     uint32_t *n, uint32_t *capacity)
 {
     pair->hop = *n;
@@ -96,8 +96,8 @@ static int add_hops(mc_sim_world_t *w, mc_pair_t *pair, const mc_network_route_t
                      : mc_fail(MESHCOLL_ERR_INVALID_ARG, "a route has %u links; %d are the most",
                                route->n, UINT16_MAX);
     for (uint32_t h = 0; h < route->n && !status; h++)
-        status = mc_array_add(&w->hop, n, capacity, &(mc_hop_t){route->link[h], 1}, sizeof *w->hop,
-                              "the routes of messages");
+        status = mc_array_add(&w->hop, n, capacity, &(mc_sim_hop_t){route->link[h], 1},
+                              sizeof *w->hop, "the routes of messages");
     return status;
 }
 
@@ -111,7 +111,7 @@ static int find_pairs(const mc_simulation_t *q, const mc_orbits_t *o, mc_sim_wor
         const mc_program_t *const program = &o->program[o->of[r]];
         const int32_t a = q->order ? q->order[r] : r;
         for (uint32_t k = 0; k < program->plan->n_peers && !status; k++) {
-            mc_pair_t *const pair = &w->pair[w->pair_off[r] + k];
+            mc_sim_pair_t *const pair = &w->pair[w->pair_off[r] + k];
             const int32_t peer = mc_orbits_shift(o, program->plan->peer[k], r, 1);
             const int32_t b = q->order ? q->order[peer] : peer;
             const int32_t me = mc_orbits_shift(o, r, peer, -1);
@@ -270,7 +270,7 @@ static void recolour(const mc_simulation_t *q, const mc_sim_world_t *w, colours_
     for (uint32_t a = 0; a < w->n_actors; a++) {
         uint64_t colour = c->actor[a];
         for (size_t k = w->pair_off[a]; k < w->pair_off[a + 1]; k++) {
-            const mc_pair_t *const p = &w->pair[k];
+            const mc_sim_pair_t *const p = &w->pair[k];
             colour = mix(mix(colour, c->actor[p->peer]),
                          (uint64_t)p->back << 8 | (uint64_t)alike(q, p->dim));
             for (uint32_t h = 0; h < p->n_hops; h++) {
@@ -344,11 +344,11 @@ static void keep_first(mc_sim_world_t *w, const colours_t *c, uint32_t classes, 
         w->program[n] = w->program[a];
         w->pair_off[n] = pairs;
         for (size_t k = first; k < end; k++) {
-            mc_pair_t p = w->pair[k];
+            mc_sim_pair_t p = w->pair[k];
             p.peer = c->class_of[p.peer];
             for (uint32_t h = 0; h < p.n_hops; h++) {
                 const uint32_t link = link_class[w->hop[p.hop + h].link];
-                w->hop[hops + h] = (mc_hop_t){link, c->size[n] / links[link]};
+                w->hop[hops + h] = (mc_sim_hop_t){link, c->size[n] / links[link]};
             }
             p.hop = hops;
             hops += p.n_hops;

@@ -1,6 +1,6 @@
 /* The plans of all ranks and the links between them, as they are simulated; internal to src/simulate. */
-#ifndef MC_SIMULATE_WORLD_H
-#define MC_SIMULATE_WORLD_H
+#ifndef MC_SIM_WORLD_H
+#define MC_SIM_WORLD_H
 
 #include "simulate/simulate.h"
 
@@ -43,7 +43,7 @@ int32_t mc_orbits_shift(const mc_orbits_t *o, int32_t other, int32_t rank, int32
 typedef struct {
     uint32_t link;
     uint32_t weight; /* messages that share it in the same way, this one included */
-} mc_hop_t;
+} mc_sim_hop_t;
 
 /* What an actor sends to one of its peers, and receives from it. */
 typedef struct {
@@ -51,7 +51,7 @@ typedef struct {
     uint32_t hop;        /* first of its hops */
     uint16_t n_hops;
     uint8_t dim; /* whose link joins them */
-} mc_pair_t;
+} mc_sim_pair_t;
 
 typedef struct {
     double beta;   /* 0: that of the message's dimension */
@@ -66,8 +66,8 @@ typedef struct {
     uint32_t n_actors, n_links;
     int32_t *rank, *program; /* by actor: its first rank */
     size_t *pair_off;        /* by actor */
-    mc_pair_t *pair;
-    mc_hop_t *hop;
+    mc_sim_pair_t *pair;
+    mc_sim_hop_t *hop;
     mc_world_link_t *link;
     uint32_t n_network; /* links of the network come first; then receivers and ports by dimension */
 } mc_sim_world_t;
