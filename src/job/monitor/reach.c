@@ -205,12 +205,16 @@ typedef struct {
     double seconds;
 } goal_t;
 
-static void set_greeting(mc_monitor_t *m, int fd)
+/* False: the monitor is being closed, and has not seen the connection. */
+static bool set_greeting(mc_monitor_t *m, int fd)
 {
     pthread_mutex_lock(&m->lock);
-    m->greeting = fd;
+    const bool set = fd < 0 || !atomic_load(&m->stop);
+    if (set)
+        m->greeting = fd;
     pthread_cond_broadcast(&m->told);
     pthread_mutex_unlock(&m->lock);
+    return set;
 }
 
 static int greet(void *context, int fd)
@@ -231,9 +235,10 @@ static int greet_parent(void *monitor, int fd)
 {
     mc_monitor_t *const m = monitor;
     const goal_t goal = {&m->self, m->parent, MC_HELLO_CHILD, CONNECT_SECONDS};
-    set_greeting(m, fd);
+    if (!set_greeting(m, fd))
+        return ECANCELED;
     const int failed = greet((void *)&goal, fd);
-    set_greeting(m, -1);
+    (void)set_greeting(m, -1);
     return failed;
 }
 
