@@ -27,7 +27,8 @@ extern "C" {
  * processes of the job, which make their calls in the same order. Errors: those of
  * meshcoll_create_oob; ERR_INVALID_ARG for a variable that is missing or wrong; ERR_TRANSPORT where
  * this rank was refused, or ranks are missing after MESHCOLL_BOOTSTRAP_TIMEOUT seconds (600): the
- * message names them, on all ranks that joined.
+ * message names them, on all ranks that joined; ERR_PEER at once where a mesh that this process has of
+ * all ranks has lost one.
  */
 MESHCOLL_API int meshcoll_create_env(const meshcoll_params_t *params, meshcoll_t **mesh);
 

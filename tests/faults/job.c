@@ -264,6 +264,18 @@ static int slow_down(meshcoll_t *mesh)
     return status;
 }
 
+/* The victim dies before it takes part, or while others wait for it. */
+static int make_further(void)
+{
+    meshcoll_t *mesh;
+    if (rank == victim)
+        nap(IDLE_MS);
+    const int status = meshcoll_create_env(NULL, &mesh);
+    if (!status)
+        meshcoll_destroy(mesh);
+    return status;
+}
+
 static int play(meshcoll_t *mesh)
 {
     if (differs()) { /* where calls are compared, not at the connections' greetings alone */
@@ -294,6 +306,8 @@ static int play(meshcoll_t *mesh)
         strike(mesh);
     if (is("idle"))
         nap(IDLE_MS);
+    if (is("further"))
+        return make_further();
     return call_until_it_fails(mesh);
 }
 

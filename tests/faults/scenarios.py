@@ -63,6 +63,8 @@ SCENARIOS = [
     Scenario("halt", "halt", "SIGSTOP while the mesh is made", TIMEOUT, within=TIME_LIMIT + 10.0, act="end_halted",
              env={"MESHCOLL_BOOTSTRAP_TIMEOUT": str(TIME_LIMIT), **LIMIT}, short=1),
     *halted_calibrating(),
+    Scenario("further", "further", "kill -9 while the others make another mesh, which waits for all", short=1),
+    Scenario("further-rank0", "further", "the same of rank 0, which they seek", first=True, short=1),
     Scenario("rank0", "allreduce", "kill -9 of rank 0", first=True),
     Scenario("bcast-root", "bcast", "kill -9 of a bcast's root", first=True),
     Scenario("abort", "abort", "abort() in the middle of an allreduce", ends="aborted"),

@@ -28,10 +28,11 @@ int mc_bootstrap_open(const mc_environment_t *env, mc_bootstrap_t **bootstrap)
     return MESHCOLL_OK;
 }
 
-int mc_bootstrap_open_env(mc_bootstrap_t **bootstrap)
+int mc_bootstrap_open_env(int (*check)(void), mc_bootstrap_t **bootstrap)
 {
     mc_environment_t env;
     int status = mc_environment_read(&env);
+    env.check = check;
     if (!status)
         status = mc_bootstrap_open(&env, bootstrap);
     explicit_bzero(&env, sizeof env);

@@ -16,7 +16,7 @@ typedef struct mc_bootstrap mc_bootstrap_t;
  * Collective. */
 int mc_bootstrap_open(const mc_environment_t *env, mc_bootstrap_t **bootstrap);
 /* The same for the job of the environment. Also ERR_INVALID_ARG: see mc_environment_read. */
-int mc_bootstrap_open_env(mc_bootstrap_t **bootstrap);
+int mc_bootstrap_open_env(int (*check)(void), mc_bootstrap_t **bootstrap);
 /* Takes a void *, as it frees the context of a mesh. */
 void mc_bootstrap_close(void *bootstrap);
 

@@ -55,10 +55,14 @@ static int next_pending(mc_tree_t *tree, mc_acceptor_t *acceptor, int rival, dou
     int which = 0, failed, status = MESHCOLL_OK;
     do {
         const watched_t w = watch(tree, rival);
-        failed = mc_acceptor_wait(acceptor, deadline, w.poll, w.n, &which, pending);
+        const double soon = mc_now() + MC_TREE_CHECK;
+        failed = mc_acceptor_wait(acceptor, tree->check && soon < deadline ? soon : deadline,
+                                  w.poll, w.n, &which, pending);
         if (failed == ECANCELED)
             status = take_event(tree, w.branch[which], rival);
-    } while (failed == ECANCELED && !status);
+        else if (failed == ETIMEDOUT && tree->check && tree->check())
+            status = mc_tree_fail(tree, "%s", meshcoll_last_error());
+    } while (!status && (failed == ECANCELED || (failed == ETIMEDOUT && mc_now() < deadline)));
     if (status)
         return status;
     if (failed == ETIMEDOUT)

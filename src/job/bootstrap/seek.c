@@ -18,6 +18,9 @@
  * pauses between attempts. */
 enum { ATTEMPT = 3, FIRST_MS = 10, MOST_MS = 500, RESOLVE = 1, RESOLVE_SLURM = 10 };
 
+/* Seconds between two calls of the environment's check. */
+#define CHECK_SECONDS 0.2
+
 typedef enum { PAUSED, CONNECTING, SILENT, CHALLENGED, GREETED } stage_t;
 
 /* One port. */
@@ -291,7 +294,8 @@ static int milliseconds(const search_t *s)
     if ((!s->lookup || s->env->hosts) && s->addresses.n == 0 && s->resolve_at < until)
         until = s->resolve_at;
     const double left = until - mc_now();
-    return left <= 0 ? 0 : (int)(1e3 * left) + 1;
+    const double most = s->env->check && left > CHECK_SECONDS ? CHECK_SECONDS : left;
+    return left <= 0 ? 0 : (int)(1e3 * most) + 1;
 }
 
 /* The attempt that has come through; NULL: none yet. */
@@ -385,15 +389,16 @@ int mc_seek_rank0(const mc_environment_t *env, const mc_self_t *self, double dea
     /* ranks that start together do not try together */
     for (int32_t i = 0; i < MC_ENVIRONMENT_PORTS; i++)
         s->attempt[i] = (attempt_t){.fd = -1, .ms = FIRST_MS + self->rank % 16};
-    while (!found && !s->final && mc_now() < deadline) {
+    while (!found && !status && !s->final && mc_now() < deadline) {
         found = try_all(s);
         say_seeking(s);
+        status = !found && env->check ? env->check() : MESHCOLL_OK;
     }
     if (found) {
         *seek = (mc_seek_t){
             .fd = found->fd, .listener = s->listener, .answer = found->answer, .to = found->to};
         found->fd = -1;
-    } else {
+    } else if (!status) {
         status = fail_seek(s);
     }
     end_search(s, found);

@@ -41,6 +41,7 @@ void mc_tree_init(mc_tree_t *tree, const mc_environment_t *env)
     memset(tree, 0, sizeof *tree);
     tree->self = env->self;
     tree->timeout = env->timeout;
+    tree->check = env->check;
     tree->parent.fd = -1;
     for (int i = 0; i < MC_FANOUT; i++)
         tree->child[i].fd = -1;

@@ -13,6 +13,9 @@ enum { MC_FANOUT = 4, MC_TREE_WHY = 480 };
  * waits for its children to connect; then the first exchange, which waits for all of them. */
 enum { MC_TREE_GRACE = 5, MC_TREE_FIRST = 8 };
 
+/* Seconds between two calls of `check`. */
+#define MC_TREE_CHECK 0.2
+
 typedef struct {
     int fd;              /* -1: none */
     int32_t rank;        /* at the other end */
@@ -21,8 +24,9 @@ typedef struct {
 } mc_branch_t;
 
 typedef struct mc_bootstrap {
-    mc_self_t self; /* its key is wiped when it has joined */
-    double timeout; /* seconds */
+    mc_self_t self;     /* its key is wiped when it has joined */
+    double timeout;     /* seconds */
+    int (*check)(void); /* see mc_environment_t */
     int32_t node;
     mc_branch_t parent, child[MC_FANOUT];
     int32_t n_children; /* that it has in the end */

@@ -20,6 +20,9 @@ typedef struct {
     uint16_t port;
     int32_t n_ports;
     double timeout; /* seconds */
+    /* Asked a few times a second while this rank waits for others to join: an error, with its sentence, ends that.
+     * NULL: nothing does. */
+    int (*check)(void);
 } mc_environment_t;
 
 /* Without a launcher, a job of one rank. ERR_INVALID_ARG names the variable that is missing or wrong. */

@@ -27,6 +27,7 @@ typedef struct {
     /* REFUSED: the call's operation number, what it is, how many calls the mesh, or starts the request, had
      * with it (numbers wrap), and of which mesh of the family. */
     uint32_t number, persistent, made, context;
+    uint32_t gone; /* FATAL: 1: its process has ended, or its machine is down */
     char text[MC_NEWS_TEXT];
 } mc_news_t;
 

@@ -108,6 +108,7 @@ static void take_end(mc_monitor_t *m, const mc_monitor_branch_t *b, int32_t rank
     const mc_contact_t *const c = &m->contact[rank];
     mc_news_t news = {.kind = MC_NEWS_FATAL, .status = MESHCOLL_ERR_PEER, .rank = rank};
     const bool cut = error == ECONNRESET && mc_contact_lives(&m->own, c);
+    news.gone = !cut;
     mc_text_t text = mc_text(news.text, sizeof news.text);
     mc_text_add(&text, "rank %d (process %d on %.*s) ", (int)rank, (int)c->pid, MC_CONTACT_HOST,
                 c->host);

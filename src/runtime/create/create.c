@@ -109,6 +109,7 @@ int mc_handle_create(const mc_creation_t *creation, meshcoll_t **mesh)
     } else if (!status) {
         m.handle->job->free_context = creation->free_context;
         m.handle->job->settings = m.settings;
+        m.handle->job->entry.of_environment = creation->of_environment;
         m.settings = (mc_settings_t){0};
         mc_jobs_name(m.handle->job, mc_making_id(&m), m.home);
         m.home = NULL;

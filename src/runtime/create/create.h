@@ -14,8 +14,9 @@ typedef struct {
     const mc_endpoint_t *reached; /* this end of a connection to another rank; NULL: not known */
     const mc_place_t *place;      /* by rank of `oob`; NULL: as they are found */
     const meshcoll_params_t *params;
-    bool finds_mesh; /* whatever the environment says */
-    bool tuned;      /* rank 0 looks for tuned links if none are given */
+    bool of_environment; /* its ranks are all that the launcher has started */
+    bool finds_mesh;     /* whatever the environment says */
+    bool tuned;          /* rank 0 looks for tuned links if none are given */
 } mc_creation_t;
 
 /* Collective. */

@@ -4,6 +4,7 @@
 #include "job/bootstrap/bootstrap.h"
 #include "job/environment/launcher.h"
 #include "runtime/create/create.h"
+#include "runtime/jobs/jobs.h"
 
 int meshcoll_env(int *rank, int *size)
 {
@@ -26,6 +27,7 @@ static int create(mc_bootstrap_t *bootstrap, const meshcoll_params_t *params, me
                                     .free_context = mc_bootstrap_close,
                                     .reached = mc_bootstrap_reached(bootstrap),
                                     .params = params,
+                                    .of_environment = true,
                                     .tuned = true};
     int status = mc_handle_create(&creation, mesh);
     if (!status) {
@@ -45,6 +47,9 @@ int meshcoll_create_env(const meshcoll_params_t *params, meshcoll_t **mesh)
     if (!mesh)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                        "meshcoll_create_env: expected a pointer to a mesh");
-    const int status = mc_bootstrap_open_env(&bootstrap);
-    return status ? status : create(bootstrap, params, mesh);
+    int status = mc_bootstrap_open_env(mc_jobs_check_ranks, &bootstrap);
+    if (!status)
+        status = create(bootstrap, params, mesh);
+    /* others may have heard first, and ended this */
+    return status && mc_jobs_check_ranks() ? MESHCOLL_ERR_PEER : status;
 }

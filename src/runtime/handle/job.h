@@ -29,9 +29,10 @@ typedef struct mc_job mc_job_t;
 typedef struct {
     mc_job_t *next;
     mc_job_id_t id;
-    pthread_t maker;    /* the thread that made it */
-    uint32_t n_closing; /* meshes that are being destroyed, maybe the last one: none joins it */
-    uint32_t n_joining; /* meshes that are being made of its ranks */
+    pthread_t maker;     /* the thread that made it */
+    uint32_t n_closing;  /* meshes that are being destroyed, maybe the last one: none joins it */
+    uint32_t n_joining;  /* meshes that are being made of its ranks */
+    bool of_environment; /* of all ranks that the launcher has started */
 } mc_job_entry_t;
 
 /* Of a transport (progress/flush.h), by numbers of flushes asked for: the last, and those up to which the flush in flight,

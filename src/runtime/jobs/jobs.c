@@ -170,6 +170,27 @@ void mc_jobs_reopen(mc_job_t *job)
     pthread_mutex_unlock(&lock);
 }
 
+/* One that another thread is making has no id, and nothing else of it is looked at. */
+static bool has_lost(const mc_job_t *job, mc_news_t *news)
+{
+    return !is_same(&job->entry.id, &(mc_job_id_t){{0}}) && job->entry.of_environment &&
+           !job->unusable && job->monitor && mc_news_fatal(mc_monitor_board(job->monitor), news) &&
+           news->gone;
+}
+
+int mc_jobs_check_ranks(void)
+{
+    mc_news_t news;
+    pthread_mutex_lock(&lock);
+    const mc_job_t *job = first;
+    while (job && !has_lost(job, &news))
+        job = job->entry.next;
+    pthread_mutex_unlock(&lock);
+    return job ? mc_fail(MESHCOLL_ERR_PEER,
+                         "a mesh cannot be made of all ranks: in one that they have, %s", news.text)
+               : MESHCOLL_OK;
+}
+
 /* Handles that are gone --------------------------------------------------------------------------- */
 
 /* `meshes` is their list. */

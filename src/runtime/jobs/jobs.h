@@ -53,6 +53,10 @@ void mc_jobs_release(mc_job_t *job);
 void mc_jobs_close(mc_job_t *job);
 void mc_jobs_reopen(mc_job_t *job);
 
+/* ERR_PEER: a job of this process that has all ranks of the environment has lost one. Who waits for all of them to join
+ * another mesh would wait in vain. */
+int mc_jobs_check_ranks(void);
+
 /* Of a handle that was destroyed with the mesh that it was made from, but not by the caller, keeps what it takes to
  * refuse calls on it with a sentence. Of the last ones only, as many as a job can have. */
 void mc_handle_bury(meshcoll_t *h);

@@ -22,7 +22,7 @@ bool mc_ranks_first(void)
 
 int mc_ranks_open(mc_ranks_t *ranks)
 {
-    const int status = mc_bootstrap_open_env(&ranks->bootstrap);
+    const int status = mc_bootstrap_open_env(NULL, &ranks->bootstrap);
     if (!status)
         ranks->oob = mc_bootstrap_oob(ranks->bootstrap);
     return status;
