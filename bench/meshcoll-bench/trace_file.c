@@ -62,11 +62,14 @@ static void name_lane(const bench_t *bench, const event_t *e, bool local, bool n
                                          "args", "sort_index", lane));
 }
 
-/* "8…15", "0…1 and 3 more every 4" */
+/* "8…15", "0…1 and 3 more every 4", "6…1 of 8" past a ring's end */
 static json_t *chunks(mc_range_t r)
 {
     char text[96];
-    if (r.nrun > 1)
+    if (r.ring > 0)
+        snprintf(text, sizeof text, "%u…%u of %u", mc_range_chunk(r, 0),
+                 mc_range_chunk(r, mc_range_chunks(r) - 1), r.ring);
+    else if (r.nrun > 1)
         snprintf(text, sizeof text, "%u…%u and %u more every %u", r.first, r.first + r.run - 1,
                  r.nrun - 1, r.stride);
     else

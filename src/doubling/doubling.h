@@ -22,7 +22,7 @@ mc_tile_t mc_doubling_allreduce(mc_builder_t *b, mc_line_t l, mc_tile_t v);
 mc_tile_t mc_halving_reduce_scatter(mc_builder_t *b, mc_line_t l, mc_tile_t v);
 /* log p alpha + (p-1)/p n beta; where p is not a power of two, up to twice the bytes more. */
 mc_tile_t mc_doubling_allgather(mc_builder_t *b, mc_line_t l, mc_tile_t v);
-/* (p-1)/p n beta on any length. Slices that wrap round the line's end are two messages. */
+/* ceil(log p) alpha + (p-1)/p n beta on any length. */
 mc_tile_t mc_bruck_allgather(mc_builder_t *b, mc_line_t l, mc_tile_t v);
 
 /*

@@ -113,6 +113,9 @@ typedef struct {
     struct {
         uint32_t len, stride;
     } level[MC_MAX_DIMS + 2];
+    /* of an interval past its line's end: the chunks of the line, and the level; else 0 and -1 */
+    uint32_t ring;
+    int32_t turning;
 } nest_t;
 
 static void nest_add(nest_t *nest, uint32_t stride, uint32_t lo, uint32_t len)
@@ -132,16 +135,23 @@ static void nest_add(nest_t *nest, uint32_t stride, uint32_t lo, uint32_t len)
     nest->n++;
 }
 
-static void nest_add_cut(nest_t *nest, uint32_t stride, const mc_tile_t *v)
+static void nest_add_cut(nest_t *nest, const mc_layout_t *layout, uint32_t stride,
+                         const mc_tile_t *v)
 {
-    nest_add(nest, stride, (uint32_t)v->lo, (uint32_t)v->len);
+    const int32_t line = mc_dims_extent(&layout->mesh, v->cut);
+    const int32_t lo = v->len < line ? v->lo : 0; /* all are the line in its order */
+    nest_add(nest, stride, (uint32_t)lo, (uint32_t)v->len);
+    if (lo + v->len > line) {
+        nest->ring = stride * (uint32_t)line;
+        nest->turning = nest->n - 1;
+    }
     if (v->every)
         nest_add(nest, stride * (uint32_t)v->every, 0, (uint32_t)v->times);
 }
 
 static nest_t nest_of(const mc_layout_t *layout, const mc_tile_t *v)
 {
-    nest_t nest = {.first = v->segment * layout->per_segment};
+    nest_t nest = {.first = v->segment * layout->per_segment, .turning = -1};
     const uint32_t side = mc_layout_side(layout, v->segment);
     const uint32_t *const stride = layout->stride[side];
     bool cut_done = false;
@@ -152,7 +162,7 @@ static nest_t nest_of(const mc_layout_t *layout, const mc_tile_t *v)
         if (mc_dims_has(v->cut, d)) {
             /* merged dimensions are adjacent in the layout: the innermost stands for all */
             if (!cut_done)
-                nest_add_cut(&nest, stride[d], v);
+                nest_add_cut(&nest, layout, stride[d], v);
             cut_done = true;
         } else if (v->at[d] == MC_FREE) {
             nest_add(&nest, stride[d], 0, (uint32_t)layout->extent[d]);
@@ -175,9 +185,16 @@ void mc_tile_ranges(const mc_layout_t *layout, const mc_tile_t *v,
         range.nrun = nest.level[level].len;
         range.stride = nest.level[level++].stride;
     }
+    range.ring = nest.turning < level ? nest.ring : 0;
     uint32_t index[MC_MAX_DIMS + 2] = {0};
     for (;;) {
-        each(context, range);
+        mc_range_t now = range;
+        if (nest.turning >= level) {
+            const uint32_t i = index[nest.turning], stride = nest.level[nest.turning].stride;
+            now.first =
+                mc_range_at((mc_range_t){range.first - i * stride, 1, 1, stride, nest.ring}, i, 0);
+        }
+        each(context, now);
         int32_t at = level;
         for (; at < nest.n; at++) {
             range.first += nest.level[at].stride;

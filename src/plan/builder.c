@@ -53,15 +53,19 @@ void mc_builder_free(mc_builder_t *b)
 static uint32_t count_of(const mc_bitmap_t *map, mc_range_t r)
 {
     uint32_t count = 0;
-    for (uint32_t i = 0; i < r.nrun; i++)
-        count += mc_bitmap_count(map, r.first + i * r.stride, r.run);
+    for (uint32_t i = 0; i < mc_range_runs(r); i++) {
+        const mc_chunks_t run = mc_range_run(r, i);
+        count += mc_bitmap_count(map, run.first, run.n);
+    }
     return count;
 }
 
 static void mark_done(mc_builder_t *b, mc_range_t r)
 {
-    for (uint32_t i = 0; i < r.nrun; i++)
-        mc_bitmap_set(&b->done, r.first + i * r.stride, r.run);
+    for (uint32_t i = 0; i < mc_range_runs(r); i++) {
+        const mc_chunks_t run = mc_range_run(r, i);
+        mc_bitmap_set(&b->done, run.first, run.n);
+    }
 }
 
 static bool is_absent(const mc_builder_t *b, uint32_t chunk)
@@ -94,17 +98,20 @@ static void bring(mc_builder_t *b, uint32_t first, uint32_t n)
 
 static void bring_range(mc_builder_t *b, mc_range_t r)
 {
-    for (uint32_t i = 0; i < r.nrun; i++)
-        bring(b, r.first + i * r.stride, r.run);
+    for (uint32_t i = 0; i < mc_range_runs(r); i++) {
+        const mc_chunks_t run = mc_range_run(r, i);
+        bring(b, run.first, run.n);
+    }
 }
 
 /* Removes absent chunks from both counts. */
 static void count_present(const mc_builder_t *b, mc_range_t r, uint32_t *done, uint32_t *all)
 {
     *all -= count_of(&b->absent, r);
-    for (uint32_t i = 0; i < r.nrun; i++)
-        for (uint32_t c = r.first + i * r.stride, k = 0; k < r.run; k++)
-            *done -= is_absent(b, c + k) && mc_bitmap_has(&b->done, c + k);
+    for (uint32_t k = 0; k < mc_range_chunks(r); k++) {
+        const uint32_t c = mc_range_chunk(r, k);
+        *done -= is_absent(b, c) && mc_bitmap_has(&b->done, c);
+    }
 }
 
 /* Returns the buffer that holds the newest value of `r`. A step reads one buffer only: where the
@@ -242,14 +249,6 @@ void mc_reduce_behind(mc_builder_t *b, mc_tile_t v)
     mc_each_range(b, -1, &v, reduce_behind_range);
 }
 
-static bool touches(mc_range_t r, uint32_t chunk)
-{
-    for (uint32_t i = 0; i < r.nrun; i++)
-        if (chunk - (r.first + i * r.stride) < r.run)
-            return true;
-    return false;
-}
-
 /* Returns the step that last wrote `chunk` of SCRATCH, if it wrote nothing else and no step reads
  * the chunk afterwards: it can write elsewhere instead. NULL otherwise. */
 static mc_step_t *sole_writer(mc_builder_t *b, uint32_t chunk)
@@ -259,9 +258,9 @@ static mc_step_t *sole_writer(mc_builder_t *b, uint32_t chunk)
     for (uint32_t i = b->n_steps; i-- > 0;) {
         mc_step_t *const s = &b->step[i];
         const mc_op_t op = (mc_op_t)s->op;
-        if (mc_op_writes(op) && s->dst == MC_SCRATCH && touches(mc_step_to(s), chunk))
+        if (mc_op_writes(op) && s->dst == MC_SCRATCH && mc_range_has(mc_step_to(s), chunk))
             return s->run * s->nrun == 1 && !mc_op_adds(op) ? s : NULL;
-        if (mc_op_reads(op) && s->src == MC_SCRATCH && touches(mc_step_from(s), chunk))
+        if (mc_op_reads(op) && s->src == MC_SCRATCH && mc_range_has(mc_step_from(s), chunk))
             return NULL;
     }
     return NULL;

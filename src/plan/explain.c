@@ -6,26 +6,26 @@
 
 enum { PART = 128, LISTED_RUNS = 4 };
 
-static void add_run(mc_text_t *text, uint32_t first, uint32_t run)
+static void add_run(mc_text_t *text, mc_chunks_t run)
 {
-    if (run == 1)
-        mc_text_add(text, "%" PRIu32, first);
+    if (run.n == 1)
+        mc_text_add(text, "%" PRIu32, run.first);
     else
-        mc_text_add(text, "%" PRIu32 "..%" PRIu32, first, first + run - 1);
+        mc_text_add(text, "%" PRIu32 "..%" PRIu32, run.first, run.first + run.n - 1);
 }
 
 /* "in[4]", "in[4..7]", "in[0,4,8]", "in[0..1,4..5,...,28..29]" */
 static void add_range(mc_text_t *text, uint8_t buffer, mc_range_t r)
 {
     mc_text_add(text, "%s[", mc_buffer_name((mc_buffer_t)buffer));
-    for (uint32_t i = 0; i < r.nrun; i++) {
+    for (uint32_t i = 0; i < mc_range_runs(r); i++) {
         if (i > 0)
             mc_text_add(text, ",");
         if (r.nrun > LISTED_RUNS && i == 2) {
             mc_text_add(text, "...,");
             i = r.nrun - 1;
         }
-        add_run(text, r.first + i * r.stride, r.run);
+        add_run(text, mc_range_run(r, i));
     }
     mc_text_add(text, "]");
 }

@@ -152,13 +152,12 @@ static void note_written(const job_t *job, mc_range_t r)
 {
     mc_pairs_t *const p = job->b->pairs;
     const uint32_t part = mc_plan_part(&job->b->head), n = (uint32_t)p->places;
-    for (uint32_t i = 0; i < r.nrun && p->empty && !job->b->status; i++)
-        for (uint32_t j = 0; j < r.run; j++) {
-            const uint32_t chunk = r.first + i * r.stride + j;
-            if (job->shift)
-                note_ends(p, (int32_t)(chunk % p->layout.per_segment / (n * n)), job->shift);
-            note_pair(p, chunk, job->dst * part + chunk);
-        }
+    for (uint32_t k = 0; k < mc_range_chunks(r) && p->empty && !job->b->status; k++) {
+        const uint32_t chunk = mc_range_chunk(r, k);
+        if (job->shift)
+            note_ends(p, (int32_t)(chunk % p->layout.per_segment / (n * n)), job->shift);
+        note_pair(p, chunk, job->dst * part + chunk);
+    }
 }
 
 static void add_range(void *context, mc_range_t r)
@@ -166,8 +165,8 @@ static void add_range(void *context, mc_range_t r)
     const job_t *const job = context;
     const uint32_t part = mc_plan_part(&job->b->head);
     mc_step_t step = mc_step_of(job->op, job->peer, MC_SCRATCH, MC_SCRATCH, r);
-    step.first += job->src * part;
-    step.to += job->dst * part;
+    step.first += mc_op_reads(job->op) ? job->src * part : 0;
+    step.to += mc_op_writes(job->op) ? job->dst * part : 0;
     mc_append(job->b, step);
     if (mc_op_writes(job->op))
         note_written(job, r);

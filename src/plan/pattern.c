@@ -39,11 +39,11 @@ static int space_index(uint8_t buffer)
 
 static void bound_range(mc_bitmap_t *bound, mc_range_t r)
 {
-    for (uint32_t i = 0; i < r.nrun; i++) {
-        const uint32_t first = r.first + i * r.stride;
-        mc_bitmap_set(bound, first, 1);
-        if (first + r.run < bound->bits)
-            mc_bitmap_set(bound, first + r.run, 1);
+    for (uint32_t i = 0; i < mc_range_runs(r); i++) {
+        const mc_chunks_t run = mc_range_run(r, i);
+        mc_bitmap_set(bound, run.first, 1);
+        if (run.first + run.n < bound->bits)
+            mc_bitmap_set(bound, run.first + run.n, 1);
     }
 }
 
@@ -162,10 +162,10 @@ static int each_cell(sealing_t *s, uint8_t buffer, mc_range_t r, uint32_t step,
 {
     space_t *const space = &s->space[space_index(buffer)];
     int status = MESHCOLL_OK;
-    for (uint32_t i = 0; i < r.nrun; i++) {
-        const uint32_t first = r.first + i * r.stride;
-        const uint32_t last = cell_of(space, first + r.run - 1);
-        for (uint32_t cell = cell_of(space, first); cell <= last && !status; cell++)
+    for (uint32_t i = 0; i < mc_range_runs(r); i++) {
+        const mc_chunks_t run = mc_range_run(r, i);
+        const uint32_t last = cell_of(space, run.first + run.n - 1);
+        for (uint32_t cell = cell_of(space, run.first); cell <= last && !status; cell++)
             status = each(s, space, cell, step);
     }
     return status;

@@ -33,9 +33,10 @@ typedef struct {
     uint8_t flags;            /* MC_MESSAGE_FIRST of a receive-reduce, else 0 */
     uint8_t phase; /* phase of the strategy, from 0; copies that settle a segment have its last */
     int32_t peer;  /* a rank; -1 for a local step */
-    uint32_t first, run, nrun,
-        stride;   /* the chunks read: nrun runs of `run`, `stride` apart, from `first` */
-    uint32_t to;  /* first chunk written; same runs and stride */
+    /* The chunks read: nrun runs of `run`, `stride` apart, from `first` on; and the first chunk written, in the
+     * same runs. What a send writes and a receive reads is a message: `to` of a send and `first` of a receive
+     * is the ring of its chunks. */
+    uint32_t first, run, nrun, stride, to;
     uint32_t seq; /* ordinal of the message among those of this rank to (or from) the peer */
 } mc_step_t;
 _Static_assert(sizeof(mc_step_t) == 32, "a step is 32 bytes");
@@ -151,11 +152,13 @@ static inline bool mc_op_adds(mc_op_t op)
 /* The chunks a step reads, and those it writes. */
 static inline mc_range_t mc_step_from(const mc_step_t *s)
 {
-    return (mc_range_t){s->first, s->run, s->nrun, s->stride};
+    const uint32_t ring = s->op == MC_OP_SEND ? s->to : 0;
+    return (mc_range_t){s->first, s->run, s->nrun, s->stride, ring};
 }
 static inline mc_range_t mc_step_to(const mc_step_t *s)
 {
-    return (mc_range_t){s->to, s->run, s->nrun, s->stride};
+    const uint32_t ring = s->op == MC_OP_RECV ? s->first : 0;
+    return (mc_range_t){s->to, s->run, s->nrun, s->stride, ring};
 }
 /* Does the step copy IN to the same chunks of OUT? In place it moves nothing, and out of place it
  * overwrites nothing that others read in IN. */

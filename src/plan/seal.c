@@ -33,10 +33,10 @@ typedef struct {
 
 static int check_range(const mc_plan_t *head, uint8_t buffer, mc_range_t r)
 {
-    const uint64_t end = (uint64_t)r.first + (uint64_t)(r.nrun - 1) * r.stride + r.run;
+    const uint64_t end = mc_range_end(r);
     const uint64_t chunks =
         buffer == MC_SCRATCH ? (uint64_t)mc_plan_part(head) * mc_plan_parts(head) : head->n_chunks;
-    if (buffer >= MC_BUFFERS || r.run == 0 || r.nrun == 0 || end > chunks)
+    if (buffer >= MC_BUFFERS || r.run == 0 || r.nrun == 0 || end > chunks || !mc_range_fits(r))
         return mc_fail(MESHCOLL_ERR_PLAN, "rank %d: chunks up to %llu of %llu in buffer %u",
                        head->rank, (unsigned long long)end, (unsigned long long)chunks, buffer);
     return MESHCOLL_OK;
@@ -73,8 +73,10 @@ static uint32_t own_chunk(const mc_plan_t *head, uint32_t chunks, uint32_t base,
 static mc_step_t own_step(const mc_plan_t *head, uint32_t chunks, uint32_t base, mc_step_t s)
 {
     const mc_op_t op = (mc_op_t)s.op;
-    s.first = mc_op_reads(op) ? own_chunk(head, chunks, base, s.src, s.first) : 0;
-    s.to = mc_op_writes(op) ? own_chunk(head, chunks, base, s.dst, s.to) : 0;
+    if (mc_op_reads(op))
+        s.first = own_chunk(head, chunks, base, s.src, s.first);
+    if (mc_op_writes(op))
+        s.to = own_chunk(head, chunks, base, s.dst, s.to);
     s.seq = 0;
     return s;
 }
@@ -83,11 +85,11 @@ static mc_step_t own_step(const mc_plan_t *head, uint32_t chunks, uint32_t base,
 static bool is_inside(const mc_plan_t *head, uint32_t chunks, uint32_t base, uint32_t buffer,
                       mc_range_t r)
 {
-    const uint32_t end = r.first + (r.nrun - 1) * r.stride + r.run;
-    const uint32_t depth = buffer == MC_SCRATCH ? mc_plan_depth(head) : 1;
-    const uint32_t part = r.first / mc_plan_part(head) * mc_plan_part(head);
+    const uint32_t begin = mc_range_begin(r),
+                   depth = buffer == MC_SCRATCH ? mc_plan_depth(head) : 1;
+    const uint32_t part = begin / mc_plan_part(head) * mc_plan_part(head);
     const uint32_t first = (buffer == MC_SCRATCH ? part : 0) + base * depth;
-    return r.first >= first && end <= first + chunks * depth;
+    return begin >= first && mc_range_end(r) <= first + chunks * depth;
 }
 
 /* Returns the segment of all chunks the step accesses, or -1 where they are in several. */
@@ -318,20 +320,22 @@ static void fill_peers(const messages_t *s, int32_t *peer)
 
 /* The plan --------------------------------------------------------------------------------------- */
 
+static void widen(mc_range_t r, uint32_t *lo, uint32_t *hi)
+{
+    const uint32_t begin = mc_range_begin(r), end = (uint32_t)mc_range_end(r);
+    *lo = begin < *lo ? begin : *lo;
+    *hi = end > *hi ? end : *hi;
+}
+
 static void find_scratch(mc_plan_t *plan)
 {
     uint32_t lo = UINT32_MAX, hi = 0;
     for (uint32_t i = 0; i < plan->n_steps; i++) {
         const mc_step_t *const s = &plan->step[i];
-        const uint32_t span = (s->nrun - 1) * s->stride + s->run;
-        if (mc_op_reads((mc_op_t)s->op) && s->src == MC_SCRATCH) {
-            lo = s->first < lo ? s->first : lo;
-            hi = s->first + span > hi ? s->first + span : hi;
-        }
-        if (mc_op_writes((mc_op_t)s->op) && s->dst == MC_SCRATCH) {
-            lo = s->to < lo ? s->to : lo;
-            hi = s->to + span > hi ? s->to + span : hi;
-        }
+        if (mc_op_reads((mc_op_t)s->op) && s->src == MC_SCRATCH)
+            widen(mc_step_from(s), &lo, &hi);
+        if (mc_op_writes((mc_op_t)s->op) && s->dst == MC_SCRATCH)
+            widen(mc_step_to(s), &lo, &hi);
     }
     plan->scratch_first = hi ? lo : 0;
     plan->n_scratch = hi ? hi - lo : 0;

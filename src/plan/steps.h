@@ -6,6 +6,7 @@
 
 void mc_append(mc_builder_t *b, mc_step_t step);
 
+/* A range on a ring is that of a message. */
 static inline mc_step_t mc_step_of(mc_op_t op, int32_t peer, mc_buffer_t src, mc_buffer_t dst,
                                    mc_range_t r)
 {
@@ -13,11 +14,11 @@ static inline mc_step_t mc_step_of(mc_op_t op, int32_t peer, mc_buffer_t src, mc
                        .src = (uint8_t)src,
                        .dst = (uint8_t)dst,
                        .peer = peer,
-                       .first = r.first,
+                       .first = op == MC_OP_RECV ? r.ring : r.first,
                        .run = r.run,
                        .nrun = r.nrun,
                        .stride = r.stride,
-                       .to = r.first};
+                       .to = op == MC_OP_SEND ? r.ring : r.first};
 }
 
 /* The context of a call per range; the peer is a rank, -1 for none. */

@@ -98,8 +98,7 @@ static void each_doubling_row(int32_t p, void (*see)(const row_t *row, const voi
          before},
         {MESHCOLL_ALLGATHER, "doubling", steps, even ? halves : mc_ratio_add(before, slice), none},
         {MESHCOLL_ALLTOALL, "bruck", r(bits, 1), r(carried, p), none},
-        {MESHCOLL_ALLGATHER, "bruck",
-         r(p < 3 ? p - 1 : 2 * lg(p) - 1 - (p == 1 + (1 << (lg(p) - 1))), 1), r(p - 1, p), none},
+        {MESHCOLL_ALLGATHER, "bruck", r(lg(p), 1), r(p - 1, p), none},
     };
     for (size_t i = 0; i < MC_COUNT(rows); i++)
         see(&rows[i], context);

@@ -156,10 +156,17 @@ typedef struct {
 static void mark(void *context, mc_range_t r)
 {
     seen_t *const seen = context;
+    uint32_t n = 0;
     seen->ranges++;
-    for (uint32_t i = 0; i < r.nrun; i++)
-        for (uint32_t c = 0; c < r.run; c++)
-            cr_assert_eq(seen->seen[r.first + i * r.stride + c]++, 0);
+    for (uint32_t i = 0; i < mc_range_runs(r); i++)
+        for (uint32_t c = 0; c < mc_range_run(r, i).n; c++, n++) {
+            const uint32_t chunk = mc_range_run(r, i).first + c;
+            cr_assert_eq(mc_range_chunk(r, n), chunk, "the runs are in the order of the chunks");
+            cr_assert(mc_range_has(r, chunk));
+            cr_assert(chunk >= mc_range_begin(r) && chunk < mc_range_end(r));
+            cr_assert_eq(seen->seen[chunk]++, 0);
+        }
+    cr_assert_eq(n, mc_range_chunks(r));
 }
 
 /* Is the rank's chunk in the tile, by its coordinates alone? */
@@ -173,7 +180,8 @@ static bool inside(const mc_mesh_t *mesh, const mc_tile_t *v, int32_t rank)
         else if (v->at[d] != MC_FREE && v->at[d] != coord[d])
             return false;
     }
-    return v->cut.count == 0 || (index >= v->lo && index < v->lo + v->len);
+    const int32_t line = mc_dims_extent(mesh, v->cut);
+    return v->cut.count == 0 || (index - v->lo + line) % line < v->len;
 }
 
 static void check_tile(const mc_layout_t *layout, const mc_tile_t *v)
@@ -202,7 +210,7 @@ Test(tile, ranges_are_the_chunks_of_the_ranks_inside)
             for (int32_t d = 0; d < 4; d++) {
                 const mc_line_t l = mc_mesh_line(&mesh, (mc_dims_t){d, 1}, 7, 0);
                 for (int32_t lo = 0; lo < l.len; lo++)
-                    for (int32_t hi = lo + 1; hi <= l.len; hi++) {
+                    for (int32_t hi = lo + 1; hi <= lo + l.len; hi++) {
                         const mc_tile_t slices = mc_slices(v, l, lo, hi);
                         check_tile(&layout, &slices);
                     }
@@ -248,9 +256,34 @@ Test(tile, merged_lines_slice_across_their_dimensions)
     cr_assert_eq(mc_layout_init(&mesh, all, order, 1, &layout), 0);
     const mc_line_t l = mc_mesh_line(&mesh, (mc_dims_t){0, 3}, 0, 0);
     for (int32_t lo = 0; lo < 15; lo++)
-        for (int32_t hi = lo + 1; hi <= 15; hi++) {
+        for (int32_t hi = lo + 1; hi <= lo + 15; hi++) {
             const mc_tile_t slices = mc_slices(mc_tile_whole(0), l, lo, hi);
             check_tile(&layout, &slices);
+        }
+}
+
+/* Slices past the end of a line are as many ranges as slices before it. */
+Test(tile, an_interval_past_the_end_of_a_line_is_on_a_ring)
+{
+    static const int32_t orders[][MC_MAX_DIMS] = {{0, 1, 2}, {1, 0, 2}, {0, 2, 1}, {2, 1, 0}};
+    static const bool all[MC_MAX_DIMS] = {true, true, true};
+    const mc_mesh_t mesh = mesh_of("x=3,y=5,z=2");
+    for (size_t o = 0; o < MC_COUNT(orders); o++)
+        for (int fixed = 0; fixed < 2; fixed++) {
+            mc_layout_t layout;
+            cr_assert_eq(mc_layout_init(&mesh, all, orders[o], 2, &layout), 0);
+            const mc_line_t l = mc_mesh_line(&mesh, (mc_dims_t){1, 1}, 7, 0);
+            mc_tile_t v = mc_tile_whole(1);
+            v.at[0] = fixed ? 1 : MC_FREE;
+            for (int32_t lo = 1; lo < 5; lo++) {
+                const mc_tile_t slices = mc_slices(v, l, lo, lo + 4),
+                                before = mc_slices(v, l, 0, 4);
+                seen_t seen = {0}, wanted = {0};
+                mc_tile_ranges(&layout, &slices, mark, &seen);
+                mc_tile_ranges(&layout, &before, mark, &wanted);
+                cr_expect_eq(seen.ranges, wanted.ranges);
+                check_tile(&layout, &slices);
+            }
         }
 }
 

@@ -17,9 +17,9 @@ typedef struct {
 static double chunks_sent(const mc_plan_t *plan, const mc_step_t *s)
 {
     uint32_t n = 0;
-    for (uint32_t i = 0; i < s->nrun; i++)
-        for (uint32_t j = 0; j < s->run; j++)
-            n += !mc_plan_absent(plan, (mc_buffer_t)s->src, s->first + i * s->stride + j);
+    const mc_range_t r = mc_step_from(s);
+    for (uint32_t k = 0; k < mc_range_chunks(r); k++)
+        n += !mc_plan_absent(plan, (mc_buffer_t)s->src, mc_range_chunk(r, k));
     return n;
 }
 

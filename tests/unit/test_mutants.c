@@ -127,10 +127,7 @@ static void redirect_peer(mutation_t *m, mc_step_t step)
 
 static bool writes(const mc_step_t *s, uint32_t chunk)
 {
-    for (uint32_t i = 0; i < s->nrun; i++)
-        if (chunk - (s->to + i * s->stride) < s->run)
-            return true;
-    return false;
+    return mc_range_has(mc_step_to(s), chunk);
 }
 
 /* Do two copies as far apart differ in empty chunks only? */

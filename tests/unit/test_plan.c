@@ -24,8 +24,9 @@ static void expect_step(const mc_plan_t *plan, uint32_t i, mc_op_t op, int32_t p
                         uint32_t seq)
 {
     const mc_step_t *const s = &plan->step[i];
-    cr_assert(s->op == op && s->peer == peer && s->first == chunk && s->seq == seq,
-              "step %u: %s peer %d chunk %u #%u", i, mc_op_name((mc_op_t)s->op), s->peer, s->first,
+    const uint32_t at = s->op == MC_OP_RECV ? s->to : s->first;
+    cr_assert(s->op == op && s->peer == peer && at == chunk && s->seq == seq,
+              "step %u: %s peer %d chunk %u #%u", i, mc_op_name((mc_op_t)s->op), s->peer, at,
               s->seq);
 }
 

@@ -37,7 +37,7 @@ const mc_algorithm_t mc_algorithms[] = {
     {MESHCOLL_ALLGATHER,      "ring",     mc_ring_allgather,          mc_cost_ring,                   true,  NULL,        false, MC_ALIGNED_NEVER,  MC_FAN_NONE,    false, true,  false},
     {MESHCOLL_ALLGATHER,      "fullmesh", mc_fullmesh_allgather,      mc_cost_fullmesh,               true,  NULL,        false, MC_ALIGNED_NEVER,  MC_FAN_NONE,    false, true,  false},
     {MESHCOLL_ALLGATHER,      "doubling", mc_doubling_allgather,      mc_cost_doubling,               true,  NULL,        false, MC_ALIGNED_NEVER,  MC_FAN_NONE,    false, false, false},
-    {MESHCOLL_ALLGATHER,      "bruck",    mc_bruck_allgather,         mc_cost_bruck_allgather,        true,  NULL,        false, MC_ALIGNED_NEVER,  MC_FAN_NONE,    false, false, false},
+    {MESHCOLL_ALLGATHER,      "bruck",    mc_bruck_allgather,         mc_cost_bruck_allgather,        true,  NULL,        false, MC_ALIGNED_NEVER,  MC_FAN_NONE,    false, true,  false},
     {MESHCOLL_ALLGATHER,      "doubling-far", mc_doubling_far_allgather, mc_cost_doubling_turned,    true,  NULL,        false, MC_ALIGNED_NEVER,  MC_FAN_NONE,    false, false, true},
     {MESHCOLL_ALLGATHER,      "bruck-far", mc_bruck_far_allgather,    mc_cost_bruck_far_allgather,    true,  NULL,        false, MC_ALIGNED_NEVER,  MC_FAN_NONE,    false, false, true},
     {MESHCOLL_REDUCE_SCATTER, "ring",     mc_ring_reduce_scatter,     mc_cost_ring,                   true,  NULL,        false, MC_ALIGNED_TWO,    MC_FAN_NONE,    false, true,  false},

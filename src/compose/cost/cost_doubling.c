@@ -459,7 +459,7 @@ static void charge_turn_inside(mc_cost_t *inner, const mc_line_shape_t *shape, i
 }
 
 /* In a round each rank sends `slices` slices to the rank k away, min(k, s, p-k) of a box of s out of it. Those of
- * `wrapping` ranks wrap around the line's end and are two messages. */
+ * `wrapping` ranks are two messages. */
 static void charge_bruck_round(sum_t *sum, const mc_line_shape_t *shape, int32_t k, int32_t slices,
                                int32_t wrapping)
 {
@@ -473,19 +473,18 @@ static void charge_bruck_round(sum_t *sum, const mc_line_shape_t *shape, int32_t
     mc_charge_messages(&sum->once, shape, d, wrapping, mc_ratio(0, 1));
 }
 
-/* The last rank's slices wrap around in every round but the first. */
 mc_phase_cost_t mc_cost_bruck_allgather(const mc_line_shape_t *shape)
 {
     sum_t cost = nothing();
     const int32_t p = shape->line.len;
     for (int32_t k = 1; k < p; k *= 2) {
         const int32_t n = k < p - k ? k : p - k;
-        charge_bruck_round(&cost, shape, k, n, n - 1);
+        charge_bruck_round(&cost, shape, k, n, 0);
     }
     return mc_phase_with_inner(&cost.once, &cost.inner);
 }
 
-/* Every 2k-th slice: where they are all of their kind, they do not wrap. */
+/* Every 2k-th slice: where they are not all of their kind, those past the line's end are a message of their own. */
 mc_phase_cost_t mc_cost_bruck_far_allgather(const mc_line_shape_t *shape)
 {
     sum_t cost = nothing();

@@ -129,7 +129,8 @@ typedef struct {
 
 static bool same_shape(mc_range_t a, mc_range_t b)
 {
-    return a.run == b.run && a.nrun == b.nrun && (a.nrun == 1 || a.stride == b.stride);
+    return a.run == b.run && a.nrun == b.nrun && (a.nrun == 1 || a.stride == b.stride) &&
+           a.ring == b.ring;
 }
 
 /* Do the k-th chunks of both sides match? In an alltoall a block changes its chunk number on the

@@ -115,11 +115,8 @@ static uint32_t last_writer(const mc_plan_t *plan, uint32_t chunk)
 {
     for (uint32_t i = plan->n_steps; i-- > 0;) {
         const mc_step_t *const s = &plan->step[i];
-        if (!mc_op_writes((mc_op_t)s->op) || s->dst != MC_OUT)
-            continue;
-        for (uint32_t k = 0; k < s->nrun; k++)
-            if (chunk - (s->to + k * s->stride) < s->run)
-                return i;
+        if (mc_op_writes((mc_op_t)s->op) && s->dst == MC_OUT && mc_range_has(mc_step_to(s), chunk))
+            return i;
     }
     return MC_NO_STEP;
 }

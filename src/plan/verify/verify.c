@@ -84,17 +84,18 @@ static int check_range(const mc_plan_t *plan, uint32_t step, uint8_t buffer, mc_
     if (buffer >= MC_BUFFERS)
         return mc_fail_step(plan, step, "names buffer %u: expected less than %d", buffer,
                             MC_BUFFERS);
-    if (r.run == 0 || r.nrun == 0 || (r.nrun > 1 && r.stride < r.run))
-        return mc_fail_step(plan, step,
-                            "has %u runs of %u chunks, %u apart: expected at least one "
-                            "of each, and no overlap",
-                            r.nrun, r.run, r.stride);
+    if (r.run == 0 || r.nrun == 0 || (r.nrun > 1 && r.stride < r.run) || !mc_range_fits(r))
+        return mc_fail_step(
+            plan, step,
+            "has %u runs of %u chunks, %u apart, on rings of %u (0: none): expected at least one "
+            "of each, and no overlap",
+            r.nrun, r.run, r.stride, r.ring);
     const uint64_t lo = buffer == MC_SCRATCH ? plan->scratch_first : 0;
     const uint64_t hi = buffer == MC_SCRATCH ? lo + plan->n_scratch : plan->n_chunks;
-    const uint64_t end = (uint64_t)r.first + (uint64_t)(r.nrun - 1) * r.stride + r.run;
-    if (r.first < lo || end > hi)
+    const uint64_t end = mc_range_end(r);
+    if (mc_range_begin(r) < lo || end > hi)
         return mc_fail_step(plan, step, "accesses %s[%u..%llu]: expected within [%llu..%llu]",
-                            mc_buffer_name((mc_buffer_t)buffer), r.first,
+                            mc_buffer_name((mc_buffer_t)buffer), mc_range_begin(r),
                             (unsigned long long)end - 1, (unsigned long long)lo,
                             (unsigned long long)hi - 1);
     return MESHCOLL_OK;

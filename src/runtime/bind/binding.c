@@ -48,20 +48,20 @@ static void find_lent(mc_binding_t *b, mc_bitmap_t *spoiled)
     const mc_plan_t *const plan = b->plan;
     for (uint32_t i = plan->n_steps; i-- > 0;) {
         const mc_step_t *const s = &plan->step[i];
-        for (uint32_t k = 0; mc_op_writes((mc_op_t)s->op) && k < s->nrun; k++)
-            for (uint32_t c = s->to + k * s->stride, j = 0; j < s->run; j++)
-                if (c + j < plan->n_chunks)
-                    note_write(b, spoiled, s, c + j);
+        const mc_range_t to = mc_step_to(s);
+        for (uint32_t k = 0; mc_op_writes((mc_op_t)s->op) && k < mc_range_chunks(to); k++)
+            if (mc_range_chunk(to, k) < plan->n_chunks)
+                note_write(b, spoiled, s, mc_range_chunk(to, k));
     }
     for (uint32_t w = 0; w < spoiled->bits / 64 + 1; w++)
         b->lent.word[w] &= ~spoiled->word[w];
     b->all_lent = true;
     for (uint32_t i = 0; i < plan->n_steps; i++) {
         const mc_step_t *const s = &plan->step[i];
-        for (uint32_t k = 0; mc_op_writes((mc_op_t)s->op) && s->dst == MC_SCRATCH && k < s->nrun;
-             k++)
-            for (uint32_t j = 0; j < s->run; j++)
-                b->all_lent = b->all_lent && is_lent(b, s->to + k * s->stride + j);
+        const mc_range_t to = mc_step_to(s);
+        const bool kept = mc_op_writes((mc_op_t)s->op) && s->dst == MC_SCRATCH;
+        for (uint32_t k = 0; kept && k < mc_range_chunks(to); k++)
+            b->all_lent = b->all_lent && is_lent(b, mc_range_chunk(to, k));
     }
 }
 
@@ -172,10 +172,12 @@ static mc_buffer_t buffer_of(const mc_step_t *s)
 
 static size_t step_bytes(const mc_binding_t *b, const mc_step_t *s)
 {
-    const uint32_t first = mc_op_reads((mc_op_t)s->op) ? s->first : s->to;
+    const mc_range_t r = mc_op_reads((mc_op_t)s->op) ? mc_step_from(s) : mc_step_to(s);
     size_t bytes = 0;
-    for (uint32_t i = 0; i < s->nrun; i++)
-        bytes += bytes_of(b, buffer_of(s), first + i * s->stride, s->run);
+    for (uint32_t i = 0; i < mc_range_runs(r); i++) {
+        const mc_chunks_t run = mc_range_run(r, i);
+        bytes += bytes_of(b, buffer_of(s), run.first, run.n);
+    }
     return bytes;
 }
 
@@ -418,12 +420,13 @@ static int add_piece(mc_binding_t *b, mc_bound_t *step, char *from, char *to, mc
     return MESHCOLL_OK;
 }
 
-static int place_run(mc_binding_t *b, const mc_step_t *s, mc_bound_t *step, uint32_t offset)
+static int place_run(mc_binding_t *b, const mc_step_t *s, mc_bound_t *step, uint32_t i)
 {
     const bool reads = mc_op_reads((mc_op_t)s->op), writes = mc_op_writes((mc_op_t)s->op);
-    for (uint32_t done = 0; done < s->run;) {
-        uint32_t n = s->run - done;
-        const uint32_t first = s->first + offset + done, to = s->to + offset + done;
+    const mc_chunks_t in = mc_range_run(mc_step_from(s), i), out = mc_range_run(mc_step_to(s), i);
+    for (uint32_t done = 0, all = reads ? in.n : out.n; done < all;) {
+        uint32_t n = all - done;
+        const uint32_t first = in.first + done, to = out.first + done;
         mc_homes_t home = {MC_BUFFERS, MC_BUFFERS};
         const size_t f = reads ? chunk_at(b, (mc_buffer_t)s->src, first, &n, &home.from) : 0;
         const size_t t = writes ? chunk_at(b, (mc_buffer_t)s->dst, to, &n, &home.to) : 0;
@@ -448,8 +451,9 @@ int mc_binding_place(mc_binding_t *b, char *scratch)
         mc_bound_t *const step = &b->step[i];
         step->at = b->n_spans;
         step->n = 0;
-        for (uint32_t r = 0; r < s->nrun && step->bytes > 0; r++) {
-            const int status = place_run(b, s, step, r * s->stride);
+        const mc_range_t r = mc_op_reads((mc_op_t)s->op) ? mc_step_from(s) : mc_step_to(s);
+        for (uint32_t k = 0; k < mc_range_runs(r) && step->bytes > 0; k++) {
+            const int status = place_run(b, s, step, k);
             if (status)
                 return status;
         }

@@ -5,8 +5,7 @@
 /* Compares the extents of two ranges: from the first chunk to behind the last. */
 static bool may_meet(mc_range_t a, mc_range_t b)
 {
-    return a.first < b.first + (b.nrun - 1) * b.stride + b.run &&
-           b.first < a.first + (a.nrun - 1) * a.stride + a.run;
+    return mc_range_begin(a) < mc_range_end(b) && mc_range_begin(b) < mc_range_end(a);
 }
 
 /* IN and OUT may be the same memory, so writes to either count. */
@@ -19,7 +18,7 @@ static bool may_write_to(const mc_step_t *s, const mc_step_t *send)
 static bool are_multicast(const mc_step_t *a, const mc_step_t *b)
 {
     return a->src == b->src && a->phase == b->phase && a->first == b->first && a->run == b->run &&
-           a->nrun == b->nrun && a->stride == b->stride && a->peer != b->peer;
+           a->nrun == b->nrun && a->stride == b->stride && a->to == b->to && a->peer != b->peer;
 }
 
 /* A receiver that sums has more to do than its sender. Where ranks share cores, the one that runs should do the work at

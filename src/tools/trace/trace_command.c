@@ -115,11 +115,12 @@ static int print_states(const mc_trace_t *trace, int width)
 static void add_chunks(const mc_trace_t *trace, mc_range_t range, mc_text_t *text)
 {
     char name[MC_CHUNK_TEXT];
-    for (uint32_t i = 0; i < range.nrun; i++) {
-        const uint32_t first = (range.first + i * range.stride) % trace->n_chunks;
+    for (uint32_t i = 0; i < mc_range_runs(range); i++) {
+        const mc_chunks_t run = mc_range_run(range, i);
+        const uint32_t first = run.first % trace->n_chunks;
         mc_text_add(text, "%s%s", i > 0 ? "," : "", mc_chunk_name(first, name));
-        if (range.run > 1)
-            mc_text_add(text, "..%s", mc_chunk_name(first + range.run - 1, name));
+        if (run.n > 1)
+            mc_text_add(text, "..%s", mc_chunk_name(first + run.n - 1, name));
     }
 }
 

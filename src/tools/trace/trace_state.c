@@ -161,8 +161,8 @@ static mc_range_t columns_of(const mc_plan_t *plan, const mc_step_t *s)
     if (depth == 1)
         return r;
     if (r.run % depth == 0)
-        return (mc_range_t){r.first / depth, r.run / depth, r.nrun, r.stride / depth};
-    return (mc_range_t){r.first / depth, r.nrun, 1, 0};
+        return (mc_range_t){r.first / depth, r.run / depth, r.nrun, r.stride / depth, 0};
+    return (mc_range_t){r.first / depth, r.nrun, 1, 0, 0};
 }
 
 static int send_one(run_t *run, int32_t rank, uint32_t step, mc_trace_state_t *state)
