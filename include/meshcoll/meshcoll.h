@@ -57,7 +57,7 @@ extern "C" {
 
 /** All statuses: X(name, value, description). Errors are negative. */
 #define MESHCOLL_STATUS_TABLE(X) X(OK, 0, "success") MESHCOLL_STATUS_OTHERS(X)
-/** All but MESHCOLL_OK. */
+/** All statuses but MESHCOLL_OK. */
 #define MESHCOLL_STATUS_OTHERS(X)                                               \
     X(IN_PROGRESS, 1, "not complete yet")                                       \
     X(ERR_INVALID_ARG, -1, "an argument is invalid")                            \
@@ -104,7 +104,7 @@ MESHCOLL_API const char *meshcoll_status_string(int status);
 /** A sentence about this thread's last failure, "" if there was none; valid until its next call. */
 MESHCOLL_API const char *meshcoll_last_error(void);
 
-/** For libraries on top: records `sentence` as this thread's last failure and returns `status`. */
+/** Records `sentence` as this thread's last failure and returns `status`, for libraries on top. */
 MESHCOLL_API int meshcoll_fail(int status, const char *sentence);
 
 #define MESHCOLL_VERSION_MAJOR 0 /**< of these headers; CMakeLists.txt reads the numbers here */
@@ -243,7 +243,7 @@ MESHCOLL_API int meshcoll_split(meshcoll_t *mesh, const char *dims, meshcoll_t *
  * until then. */
 MESHCOLL_API void meshcoll_destroy(meshcoll_t *mesh);
 
-/** This rank, from 0 on; ERR_INVALID_ARG (negative) if `mesh` is NULL. */
+/** The number of this rank, from 0 on; ERR_INVALID_ARG (negative) if `mesh` is NULL. */
 MESHCOLL_API int meshcoll_rank(const meshcoll_t *mesh);
 /** The number of ranks of the mesh; ERR_INVALID_ARG (negative) if `mesh` is NULL. */
 MESHCOLL_API int meshcoll_size(const meshcoll_t *mesh);

@@ -14,7 +14,7 @@ extern "C" {
 struct meshcoll;
 struct meshcoll_request;
 
-/** For a receive: messages of any rank, and with any tag. */
+/** A receive with these takes messages of any rank, and with any tag. */
 enum { MESHCOLL_ANY_SOURCE = -1, MESHCOLL_ANY_TAG = -1 };
 
 /** What a receive has received. */

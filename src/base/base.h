@@ -30,7 +30,7 @@ int mc_fail_memory(const char *what);
  * there is no memory for it, and the old one stays. */
 void *mc_grown(void *array, uint32_t n, uint32_t *capacity, size_t element);
 
-/* For comparisons of qsort: the first of n numbers that differs decides. */
+/* Compares n numbers as qsort asks for it: the first that differs decides. */
 static inline int mc_compare_keys(const int64_t *x, const int64_t *y, size_t n)
 {
     for (size_t i = 0; i < n; i++)

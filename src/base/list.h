@@ -40,7 +40,7 @@ static inline void mc_list_remove(mc_list_node_t *n)
     *(n->next ? &n->next->before : &n->in->last) = n->before;
     n->in = NULL;
 }
-/* To the end of this list, unless it is in it already. */
+/* Moves a node to the end of this list, unless it is in it already. */
 static inline void mc_list_move(mc_list_t *list, mc_list_node_t *n)
 {
     if (n->in == list)

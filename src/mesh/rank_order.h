@@ -5,7 +5,7 @@
 
 #include "base/base.h"
 
-/* Each of n ranks once. *order is the caller's to free. ERR_INVALID_ARG with the first entry that is wrong. */
+/* Reads each of n ranks once. *order is the caller's to free. ERR_INVALID_ARG names the first entry that is wrong. */
 int mc_order_parse(const char *text, int32_t n, int32_t **order);
 /* Marks some of n ranks: "0-3,8". false: it is no list of such, or has one twice. */
 bool mc_order_take(const char *text, int32_t n, bool *taken);

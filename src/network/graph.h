@@ -24,7 +24,7 @@ struct mc_graph {
 };
 
 int mc_graph_read(const char *path, mc_graph_t **graph);
-/* From the bytes of a file; `path` is for messages. */
+/* Reads the bytes of a file; `path` is for messages. */
 int mc_graph_parse(const char *path, const char *text, size_t bytes, mc_graph_t **graph);
 void mc_graph_free(mc_graph_t *graph); /* NULL is allowed */
 

@@ -35,11 +35,11 @@ void mc_recv(mc_builder_t *b, int32_t peer, mc_tile_t v);
 void mc_recv_reduce(mc_builder_t *b, int32_t peer, mc_tile_t v);        /* own (+) message */
 void mc_recv_reduce_before(mc_builder_t *b, int32_t peer, mc_tile_t v); /* message (+) own */
 
-/* From the rank of that index on the line. On a line of two the lower rank's operand is the left one on both ranks, so
- * that all algorithms sum in one order there. */
+/* Receives and adds up a message of the rank of that index on the line. On a line of two the lower rank's operand is the
+ * left one on both ranks, so that all algorithms sum in one order there. */
 void mc_recv_reduce_along(mc_builder_t *b, mc_line_t l, int32_t from, mc_tile_t v);
 
-/* A second accumulator aside, for sums that need the same order on every rank. */
+/* Sums that need the same order on every rank have a second accumulator, aside. */
 void mc_recv_aside(mc_builder_t *b, int32_t peer, mc_tile_t v);
 void mc_recv_reduce_aside(mc_builder_t *b, int32_t peer, mc_tile_t v); /* aside (+) message */
 void mc_reduce_aside(mc_builder_t *b, mc_tile_t v);                    /* own = aside (+) own */
@@ -60,9 +60,9 @@ void mc_carry(mc_builder_t *b, mc_tile_t from, mc_tile_t to); /* of equal shape 
 void mc_turn(mc_builder_t *b);
 
 /*
- * To be called after an exchange: since step `start` this rank sent messages, then received as many
- * others of the same shape. Where it sent more than MC_PROGRAM_WINDOW to one peer, because a tile is
- * several ranges, they now alternate: send, receive, send, receive. Otherwise all ranks would wait in
+ * Ends an exchange: since step `start` this rank sent messages, then received as many others of the
+ * same shape. Where it sent more than MC_PROGRAM_WINDOW to one peer, because a tile is several
+ * ranges, they now alternate: send, receive, send, receive. Otherwise all ranks would wait in
  * program order for room for the rest of what they send. No chunk that was received may be one of
  * those sent.
  */

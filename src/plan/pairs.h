@@ -24,11 +24,11 @@ typedef struct mc_pairs mc_pairs_t;
  * to scatter. */
 typedef enum { MC_PAIRS_GATHER, MC_PAIRS_EXCHANGE, MC_PAIRS_SCATTER } mc_pairs_way_t;
 
-/* For a builder that has no steps yet and counts its phases first. ERR_INVALID_ARG: too many
+/* Prepares a builder that has no steps yet and counts its phases first. ERR_INVALID_ARG: too many
  * chunks. */
 int mc_pairs_init(mc_builder_t *b);
 void mc_pairs_free(mc_pairs_t *pairs); /* NULL is allowed */
-/* To be called before each phase. */
+/* Begins a phase. */
 void mc_pairs_begin(mc_builder_t *b, mc_pairs_way_t way);
 
 /* The builder's calls for an alltoall with pairs. */

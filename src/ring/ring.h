@@ -19,11 +19,11 @@ mc_tile_t mc_ring_allreduce(mc_builder_t *b, mc_line_t l, mc_tile_t v);
 /* (p-2+k)(alpha + n/k beta) with the vector in k segments; the root sends to its right
  * neighbour. */
 mc_tile_t mc_chain_bcast(mc_builder_t *b, mc_line_t l, mc_tile_t v);
-/* The reverse: from the root's right neighbour all the way round to the root. */
+/* A chain from the root's right neighbour all the way round to the root, the reverse of the broadcast. */
 mc_tile_t mc_chain_reduce(mc_builder_t *b, mc_line_t l, mc_tile_t v);
 
 /*
- * For a torus, on a line through two dimensions: one half of the vector along each of two
+ * On a torus, a line through two dimensions carries one half of the vector along each of two
  * edge-disjoint spanning trees, whose edges are links of the torus's rings. (r+c-2+k)(alpha + n/2k
  * beta) on r times c ranks with a link per dimension and k segments. Johnsson, Ho: Optimum
  * broadcasting and personalized communication in hypercubes, 1989.

@@ -66,7 +66,7 @@ typedef struct {
     mc_bucket_t *bucket;
     uint32_t n_buckets;
     void (*record)(void *context, const mc_sent_t *message); /* by start; NULL: not called */
-    /* At the end, for each link that was used, or in a whole run is of the network; NULL: not called. */
+    /* called at the end for each link that was used, or in a whole run is of the network; NULL: not called */
     void (*load)(void *context, const mc_busiest_t *link);
     void *context;
 } mc_simulation_t;

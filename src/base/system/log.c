@@ -26,7 +26,7 @@ static bool is_alike(const char *a, const char *b, size_t n)
     return i == n;
 }
 
-/* In one piece, so that the lines of ranks that share the file stay whole. */
+/* Writes in one piece, so that the lines of ranks that share the file stay whole. */
 static void say(const char *format, va_list args)
 {
     char line[LINE] = "meshcoll: ";

@@ -11,7 +11,7 @@ typedef struct {
     uint16_t first, last; /* 0 and 0: any, as the kernel chooses */
 } mc_ports_t;
 
-/* Without those at which ranks meet. ERR_INVALID_ARG: it is no such range. */
+/* Reads the range of MESHCOLL_PORTS, without the ports at which ranks meet. ERR_INVALID_ARG: it is no such range. */
 int mc_ports_read(mc_ports_t *ports);
 
 #endif

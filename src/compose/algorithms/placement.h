@@ -23,7 +23,7 @@ typedef struct {
     bool rooted, reduces;
 } mc_move_t;
 
-/* By meshcoll_collective_t. The table describes both the collective on the mesh and the 1D move. */
+/* The table, by meshcoll_collective_t, describes both the collective on the mesh and the 1D move. */
 extern const mc_move_t mc_moves[MESHCOLL_COLLECTIVES];
 
 /* Does one of the caller's buffers consist of a block per rank? */

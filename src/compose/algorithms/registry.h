@@ -60,16 +60,16 @@ enum { MC_MAX_ALGORITHMS = 64 }; /* mc_choices_t has a bit for each */
 extern const mc_algorithm_t mc_algorithms[];
 extern const int32_t mc_n_algorithms;
 
-/* Adds its steps on a line, or those of its parts, one after the other; and its cost on lines of that shape,
- * of which the caller leaves `reduces` to `aligned` open. */
+/* Adds an algorithm's steps on a line, or those of its parts, one after the other; returns its cost on lines
+ * of that shape, of which the caller leaves `reduces` to `aligned` open. */
 mc_tile_t mc_algorithm_generate(int32_t algorithm, mc_builder_t *b, mc_line_t l, mc_tile_t v);
 mc_phase_cost_t mc_algorithm_cost(int32_t algorithm, const mc_line_shape_t *shape);
 
 /* Does it sum on a line of `len` ranks by the aligned tree? */
 bool mc_algorithm_aligned(int32_t algorithm, int32_t len);
 
-/* On a line of `len` ranks: how many send to one rank, or receive from one, without a message in the other
- * direction; 1 if its traffic is not of that kind (mc_fan_t). */
+/* Returns how many ranks of a line of `len` send to one rank, or receive from one, without a message in the
+ * other direction; 1 if the algorithm's traffic is not of that kind (mc_fan_t). */
 int32_t mc_algorithm_senders(int32_t algorithm, int32_t len);
 int32_t mc_algorithm_receivers(int32_t algorithm, int32_t len);
 /* Does a rank send to one that forwards to the next, so that the sender receives nothing in return? */

@@ -104,14 +104,14 @@ static inline void mc_charge_wire(mc_cost_t *inner, const mc_line_shape_t *shape
     term->beta = mc_ratio_add(term->beta, mc_ratio_mul(mc_ratio_mul(part, shape->share), slowed));
 }
 
-/* `once`, and the wires' load: that of its rounds and what the inner wires carry in them. */
+/* Returns `once` with the wires' load: that of its rounds, and what the inner wires carry in them. */
 static inline mc_phase_cost_t mc_phase_with_inner(const mc_cost_t *once, const mc_cost_t *inner)
 {
     return (mc_phase_cost_t){*once, mc_cost_add(once, inner)};
 }
 
-/* In each line, all ranks together send `messages` messages with `part` of the tile each across
- * dimension `d`. */
+/* Charges what all ranks of a line together send across dimension `d`: `messages` messages with `part` of
+ * the tile each. */
 static inline void mc_charge_messages(mc_cost_t *cost, const mc_line_shape_t *shape, int32_t d,
                                       int64_t messages, mc_ratio_t part)
 {

@@ -106,20 +106,20 @@ typedef struct {
  * wires of inner dimensions carry in it. */
 typedef mc_phase_cost_t (*mc_line_cost_t)(const mc_line_shape_t *shape);
 
-/* For bcast, reduce, scatter and gather, as the shape says. */
+/* Trees, chains and stars serve bcast, reduce, scatter and gather, as the shape says. */
 mc_phase_cost_t mc_cost_mst(const mc_line_shape_t *shape);
 mc_phase_cost_t mc_cost_chain(const mc_line_shape_t *shape);
 mc_phase_cost_t mc_cost_edst(const mc_line_shape_t *shape);
-/* On a pulled link a root that receives takes one message after the other, whereas receivers pull from a
+/* A root that receives on a pulled link takes one message after the other, whereas receivers pull from a
  * root that sends all at once. */
 mc_phase_cost_t mc_cost_star(const mc_line_shape_t *shape);
-/* For allgather and reduce-scatter. */
+/* A ring serves allgather and reduce-scatter. */
 mc_phase_cost_t mc_cost_ring(const mc_line_shape_t *shape);
 /* A rank sends p-1 messages in a row; the textbook counts them as one time step. Also for the pairwise
  * alltoall: of an alltoall n is what one rank sends; it is the same in every phase. */
 mc_phase_cost_t mc_cost_fullmesh(const mc_line_shape_t *shape);
 mc_phase_cost_t mc_cost_fullmesh_allreduce(const mc_line_shape_t *shape);
-/* For each prime factor f of p: f-1 rounds of n/f. */
+/* Each prime factor f of p takes f-1 rounds of n/f. */
 mc_phase_cost_t mc_cost_digits_alltoall(const mc_line_shape_t *shape);
 
 /* Recursive doubling and halving: allreduce, reduce-scatter and allgather. The messages before and after the rounds
@@ -156,7 +156,7 @@ double mc_term_seconds(const mc_term_t *term, const mc_links_t *links, int32_t d
 /* The part of it that is the ranks' own: messages and sums. */
 double mc_term_own(const mc_term_t *term, const mc_links_t *links, int32_t d, double n);
 double mc_cost_seconds(const mc_cost_t *cost, const mc_links_t *links, double n);
-/* Rounded to 40 bits, so that equal costs compare equal in whatever order they were added up. */
+/* Rounds to 40 bits, so that equal costs compare equal in whatever order they were added up. */
 double mc_cost_rounded(double seconds);
 /*
  * Seconds for which a segment occupies a link and its ranks. In the textbook's model (gap equals alpha)

@@ -13,7 +13,7 @@
  * most to send has for the others, spread evenly over its lines. */
 mc_ratio_t mc_pairs_share(const mc_mesh_t *mesh, mc_dims_t dims);
 
-/* On a ragged mesh, corrects the number of messages of all ranks, and what they carry, to the lines' real
+/* Corrects the number of messages of all ranks of a ragged mesh, and what they carry, to the lines' real
  * lengths. */
 void mc_pairs_correct(mc_phase_cost_t *cost, const mc_mesh_t *mesh, mc_dims_t dims);
 

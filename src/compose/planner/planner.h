@@ -47,12 +47,12 @@ typedef struct {
  *
  * With one or two dimensions longer than 1 the search is exact, and `most` = 0 returns all strategies of one side. With
  * more there are too many (3D allreduce: tens of millions): the search is a beam (search.h), exhaustive only where the
- * beam left nothing out. Of two sides the list has strategies that may be the cheapest (sides.h).
+ * beam left nothing out. Of two sides the list has strategies that may be the cheapest (two_sides.h).
  */
 int mc_planner_rank(meshcoll_collective_t collective, const mc_mesh_t *mesh,
                     const mc_links_t *links, const mc_planner_query_t *query,
                     mc_ranking_t *ranking);
-/* Only the cheapest strategy: the first one of mc_planner_rank, found faster. */
+/* Finds the cheapest strategy alone, the first one of mc_planner_rank, and faster. */
 int mc_planner_best(meshcoll_collective_t collective, const mc_mesh_t *mesh,
                     const mc_links_t *links, const mc_planner_query_t *query, mc_ranked_t *best);
 

@@ -24,7 +24,7 @@ static int compare_phases(const mc_phase_t *a, const mc_phase_t *b)
                                           : a->algorithm - b->algorithm;
 }
 
-/* By cost, then in the order of enumeration, which is that of phases (paths.h). */
+/* Strategies are sorted by cost, then in the order of enumeration, which is that of phases (paths.h). */
 static int compare(const void *left, const void *right)
 {
     const mc_ranked_t *const a = left, *const b = right;

@@ -222,7 +222,7 @@ static int search_wanted(search_t *s)
     return status || s->query->most == 1 ? status : search_several(s);
 }
 
-/* Up to max_segments, and up to what any step needs. */
+/* Counts the numbers of segments to try: up to max_segments, and up to what any step needs. */
 static int32_t count_cuts(const search_t *s)
 {
     uint32_t most = s->query->max_segments;

@@ -1,6 +1,6 @@
 /*
- * In which order a strategy adds up each element: sums of floating-point numbers have the same bits in every strategy
- * of the same order.
+ * A strategy adds up each element in one order: sums of floating-point numbers have the same bits in every strategy of
+ * the same order.
  */
 #ifndef MC_COMPOSE_ORDER_H
 #define MC_COMPOSE_ORDER_H
@@ -8,9 +8,9 @@
 #include "compose/strategy/strategy.h"
 
 /*
- * A number of that order, 0 for a collective that reduces nothing. Strategies of one collective on one mesh, with one
- * root and the same counts, whose numbers are equal put the same brackets and operands round every element's sum; of
- * unequal numbers they may do so too. ERR_INVALID_ARG: the strategy has too many chunks.
+ * Sets *order to a number of that order, 0 for a collective that reduces nothing. Strategies of one collective on one
+ * mesh, with one root and the same counts, whose numbers are equal put the same brackets and operands round every
+ * element's sum; of unequal numbers they may do so too. ERR_INVALID_ARG: the strategy has too many chunks.
  *
  * Three cases. A strategy that follows the aligned tree (mesh/aligned.h) adds up as any other that does. Where the
  * brackets of each reducing phase are the same for all elements, they and the phases' dimensions tell the order. Else

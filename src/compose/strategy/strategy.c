@@ -74,14 +74,14 @@ typedef struct {
     unsigned been;
 } walk_t;
 
-/* For error messages: "", or for a strategy of two sides "on the second side, ". */
+/* Names a side for error messages: "", or for a strategy of two sides "on the second side, ". */
 static const char *side_name(const mc_strategy_t *s, int32_t side)
 {
     static const char *const name[] = {"on the first side, ", "on the second side, "};
     return mc_strategy_sides(s) == 1 ? "" : name[side];
 }
 
-/* For error messages: "on the second side, phase 2, bcast:mst(box),". Returns `buffer`. */
+/* Names a phase for error messages: "on the second side, phase 2, bcast:mst(box),". Returns `buffer`. */
 static const char *name_phase(const mc_strategy_t *s, const mc_mesh_t *mesh, int32_t i,
                               char buffer[PHASE_TEXT])
 {

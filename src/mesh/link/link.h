@@ -96,7 +96,7 @@ typedef struct {
     int32_t ndims;
     mc_link_t dim[MC_MAX_DIMS];
     mc_correction_t correction[MC_MAX_DIMS];
-    /* NULL unless the mesh is one line of ranks in one box. Copies of the links share it. */
+    /* measured times; NULL unless the mesh is one line of ranks in one box. Copies of the links share them */
     const mc_measured_t *measured;
 } mc_links_t;
 
@@ -172,8 +172,8 @@ mc_links_t mc_links_at(const mc_links_t *links, double bytes);
 bool mc_links_burst(const mc_links_t *links);
 /* Do ranks share cores, so that messages of all of them delay each other (mc_correction_t.cpu)? */
 bool mc_links_share_cores(const mc_links_t *links);
-/* For each dimension outside of `dim` whose wire is not given: sets it to the wire of `dim`. No
- * effect if `dim` itself uses the wire of an inner dimension. */
+/* Gives each dimension outside of `dim` whose wire is not given the wire of `dim`. It has no effect
+ * if `dim` itself uses the wire of an inner dimension. */
 void mc_links_share_wire(mc_links_t *links, int32_t dim);
 /* Are all numbers valid for this mesh? Fails with ERR_INVALID_ARG. */
 int mc_links_check(const mc_links_t *links, const mc_mesh_t *mesh);

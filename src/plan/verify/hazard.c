@@ -121,7 +121,7 @@ static int must_wait(hazards_t *h, uint32_t early, uint32_t late, const char *wh
     return MESHCOLL_OK;
 }
 
-/* Not a use of what was written to OUT: out of place, IN is other memory. */
+/* A read of IN is no use of what was written to OUT: out of place, IN is other memory. */
 static int read_input(hazards_t *h, cell_t *cell, uint32_t step)
 {
     reader_t *const pool = mc_grown(h->pool, h->n_pool, &h->pool_capacity, sizeof *pool);

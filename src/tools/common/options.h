@@ -56,7 +56,7 @@ typedef struct {
  * later arguments are then not read. */
 int mc_options_read(const mc_option_t *option, int argc, char **argv,
                     const mc_arguments_t *arguments, bool *help);
-/* A line for each option, and --help. */
+/* Prints a line for each option, and one for --help. */
 void mc_options_print(const mc_option_t *option, FILE *out);
 
 #endif

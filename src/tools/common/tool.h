@@ -51,12 +51,13 @@ int mc_tool_exit(const char *name, int status);
 /* Readers of arguments. */
 int mc_read_collective(const char *text, meshcoll_collective_t *collective);
 int mc_read_mesh(const char *text, mc_mesh_t *mesh);
-/* NULL: rank 0. A root of a collective without one is refused. */
+/* Reads a root; NULL: rank 0. A root of a collective that has none is refused. */
 int mc_read_root(const char *text, meshcoll_collective_t collective, const mc_mesh_t *mesh,
                  int32_t *root);
-/* A list of n ranks as in mesh/rank_order.h, or the name of a file that has one. *order is the caller's to free. */
+/* Reads a list of n ranks (mesh/rank_order.h), or a file that has one. *order is the caller's to free. */
 int mc_read_order(const char *text, int32_t n, int32_t **order);
-/* By rank: is it in the list of --rank, as in 0-3,8? NULL: all are. The caller frees *chosen. */
+/* Reads the list of --rank, as in 0-3,8: (*chosen)[r] says whether rank r is in it. NULL: all are. The caller frees
+ * *chosen. */
 int mc_read_ranks(const char *list, int32_t n, bool **chosen);
 #define MC_ORDER_HELP "the ranks by place, 0,2,1,3 or 8-15,0-7, or a file with that"
 int mc_read_bytes(const char *option, const char *text, uint64_t *bytes);

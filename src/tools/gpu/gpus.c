@@ -82,7 +82,7 @@ static bool find_functions(mc_nvml_t *nvml)
     return all;
 }
 
-/* Without it nothing is known of NVLinks: false, and `why` says why. Else the caller shuts it down and closes it. */
+/* Opens NVML, without which nothing is known of NVLinks. false: `why` says why. The caller shuts it down and closes it. */
 static bool open_nvml(mc_nvml_t *nvml, char why[MC_GPUS_WHY])
 {
     const char *const given = getenv("MESHCOLL_LIBNVML");
@@ -172,7 +172,7 @@ bool mc_gpus_is_faster(const mc_gpus_t *g, int32_t from, int32_t to)
     return g->pair[from][to].rank >= 0 && g->pair[from][to].rank < worst;
 }
 
-/* Without NVML. */
+/* Tells NVLinks from other ways where there is no NVML. */
 static void mark_faster(mc_gpus_t *g)
 {
     for (int32_t a = 0; a < g->n; a++)

@@ -88,7 +88,7 @@ static const char *description_of(const char *name)
     return "";
 }
 
-/* On how many ranks it is reproducible; NULL: never. */
+/* Returns on how many ranks it is reproducible; NULL: never. */
 static const char *lengths_of(mc_aligned_t aligned)
 {
     static const char *const text[] = {[MC_ALIGNED_NEVER] = NULL,

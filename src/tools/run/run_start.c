@@ -125,7 +125,7 @@ static void close_pipes(pipes_t *p)
     }
 }
 
-/* In the new process. Each rank is a process group, so that what it starts is stopped with it. A
+/* Runs in the new process. Each rank is a process group, so that what it starts is stopped with it. A
  * group in the background cannot read a terminal. */
 static void become_rank(const mc_launch_t *r, int32_t rank, const pipes_t *p, pid_t parent)
 {

@@ -75,7 +75,7 @@ typedef struct mc_topo_gpus {
 int mc_topo_gpus_open(const meshcoll_oob_t *oob, const mc_place_t *place, mc_topo_gpus_t **gpus);
 void mc_topo_gpus_close(mc_topo_gpus_t *gpus); /* NULL is allowed */
 
-/* On rank 0. */
+/* Rank 0 alone shows what was found. */
 int mc_topo_gpus_print(const mc_topo_gpus_t *gpus);
 json_t *mc_topo_gpus_json(const mc_topo_gpus_t *gpus);
 

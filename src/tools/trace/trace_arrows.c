@@ -106,7 +106,7 @@ static void put_steps(const mc_drawing_t *g, const bundle_t *b, double x, double
     mc_svg_text(g->out, x, y, attributes, 0, text);
 }
 
-/* To the next row, straight. */
+/* Draws a straight arrow to the next row. */
 static void draw_down(const mc_drawing_t *g, const bundle_t *b)
 {
     const double way = sign(b->to.y - b->from.y), gap = lane_gap(b, 0.75 * g->tile_w);
@@ -122,7 +122,7 @@ static void draw_down(const mc_drawing_t *g, const bundle_t *b)
         put_steps(g, b, b->from.x + shift + half + 2.5, (y1 + y2) / 2 + 4, room, "start");
 }
 
-/* To the next column, straight. */
+/* Draws a straight arrow to the next column. */
 static void draw_along(const mc_drawing_t *g, const bundle_t *b)
 {
     const double way = sign(b->to.x - b->from.x), gap = lane_gap(b, 0.75 * MC_PAGE_TILE);

@@ -202,7 +202,7 @@ void mc_tune_table_run(mc_tune_table_t *t)
 
 /* Results ---------------------------------------------------------------------------------------- */
 
-/* At a size; ALL: the sum over the sizes of the logarithms of the times. */
+/* Returns the time at a size; ALL: the sum over the sizes of the logarithms of the times. */
 static double time_of(const row_t *row, int32_t i)
 {
     double sum = 0;

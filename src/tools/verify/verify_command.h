@@ -80,7 +80,7 @@ typedef struct {
     int32_t root;
 } mc_verify_at_t;
 
-/* In memory that all processes share. */
+/* The result, in memory that all processes share. */
 typedef struct {
     atomic_size_t next;
     atomic_bool failed;
