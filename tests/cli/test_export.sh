@@ -57,6 +57,10 @@ echo kept >"$scratch/none.xml"
 refused "MSCCL has room for 256 steps in a thread block" export allreduce --mesh x=4 --bytes 1M --format msccl \
     --strategy "allreduce:ring segments=64" --output "$scratch/none.xml"
 [ "$(cat "$scratch/none.xml")" = kept ] || fail "a plan was refused, and the file written"
+refused "MSCCL has room for 4096 nodes of XML a rank" export allgather --mesh x=32 --bytes 1M --format msccl \
+    --strategy "allgather:fullmesh segments=64"
+refused "MSCCL has room for 1024 GPUs, and this mesh has 1025 ranks" export allreduce --mesh x=1025 --bytes 1M \
+    --format msccl --strategy allreduce:doubling
 refused "MSCCL has room for 32 peers a direction" export allreduce --mesh x=40 --bytes 1M --format msccl --strategy allreduce:fullmesh
 run 1 "${small[@]}" --format goal --output /nowhere/ring.goal
 [[ $err == *"/nowhere/ring.goal cannot be written"* ]] || fail "strange: $err"

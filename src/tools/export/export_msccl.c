@@ -9,8 +9,11 @@
 
 #include <string.h>
 
-/* Limits of both: steps of a block, chunks of a step, peers of a channel by direction, what an int16_t counts. */
+/* Limits of both: steps of a block, chunks of a step, peers of a channel by direction, what an int16_t counts; of the
+ * reader of the file: nodes that it keeps for a rank, and children of a node. */
 enum {
+    MOST_NODES = 4096,
+    MOST_GPUS = 1024,
     MOST_STEPS = 256,
     MOST_CHUNKS = 71,
     MOST_PEERS = 32,
@@ -277,7 +280,12 @@ static int put_gpu(const mc_plans_t *plans, int32_t rank, FILE *out)
 {
     const mc_plan_t *const plan = plans->plan[rank];
     gpu_t g = {.plans = plans, .plan = plan};
-    const int status = fill(&g);
+    int status = fill(&g);
+    int nodes = 1 + plans->n; /* the algorithm, and its GPUs */
+    for (int i = 0; i < MOST_BLOCKS && !status; i++)
+        nodes += g.block[i].n > 0 ? 1 + g.block[i].n : 0;
+    if (!status && nodes > MOST_NODES)
+        status = too_many(plan, "nodes of XML a rank", MOST_NODES);
     fprintf(out, "  <gpu id=\"%d\" i_chunks=\"%u\" o_chunks=\"%u\" s_chunks=\"%u\">\n", rank,
             chunks_in(plan, plan->in), chunks_in(plan, plan->out), plan->n_scratch);
     for (int i = 0; i < MOST_BLOCKS && !status; i++)
@@ -294,6 +302,10 @@ static int put_algorithm(const mc_request_t *e, const mc_plans_t *plans, FILE *o
     const mc_plan_t *const plan = plans->plan[0];
     const uint32_t chunks = chunks_in(plan, MC_HOLDS_WHOLE);
     int status = MESHCOLL_OK;
+    if (plans->n > MOST_GPUS)
+        return mc_fail(MESHCOLL_ERR_UNSUPPORTED,
+                       "MSCCL has room for %d GPUs, and this mesh has %d ranks", MOST_GPUS,
+                       plans->n);
     if (chunks > MOST_NUMBER || plans->n > MOST_NUMBER)
         return too_many(plan, "ranks, and chunks of the vector", MOST_NUMBER);
     fprintf(
