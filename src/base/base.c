@@ -94,6 +94,18 @@ mc_text_t mc_text(char *buffer, size_t capacity)
     return (mc_text_t){.at = buffer, .capacity = capacity};
 }
 
+/* Removes the bytes at the end of a text of UTF-8 that are a part of a character: one is cut nowhere. */
+static void drop_part(char *text, size_t n)
+{
+    size_t last = n;
+    while (last > 0 && n - last < 3 && ((unsigned char)text[last - 1] & 0xc0) == 0x80)
+        last--;
+    const unsigned char lead = last > 0 ? (unsigned char)text[last - 1] : 0;
+    const size_t wants = lead >= 0xf0 ? 3 : lead >= 0xe0 ? 2 : lead >= 0xc0 ? 1 : 0;
+    if (n - last < wants)
+        text[last - 1] = '\0';
+}
+
 void mc_text_add(mc_text_t *text, const char *format, ...)
 {
     const size_t used = text->length < text->capacity ? text->length : text->capacity;
@@ -104,6 +116,8 @@ void mc_text_add(mc_text_t *text, const char *format, ...)
     va_end(args);
     if (n > 0)
         text->length += (size_t)n;
+    if (text->capacity > 0 && text->length >= text->capacity)
+        drop_part(text->at, text->capacity - 1);
 }
 
 void mc_text_clean(char *text)

@@ -47,7 +47,8 @@ int mc_array_add(void *array, uint32_t *n, uint32_t *capacity, const void *value
 int mc_check_length(int status, const char *what, const char *text, size_t most);
 
 /* Text appended to a buffer of the caller's. As with snprintf, `length` counts what was wanted and
- * may exceed `capacity`: the text is then cut, and still ends with a NUL. */
+ * may exceed `capacity`: the text is then cut, between characters of UTF-8, and still ends with a
+ * NUL. */
 typedef struct {
     char *at;
     size_t capacity, length;

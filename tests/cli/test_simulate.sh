@@ -37,6 +37,19 @@ run 0 "${ring[@]}" --network "graph=$scratch/graph:1GB/s" --order 0,2,1,3 --json
 gives "$ps" 12006000000
 gives 'j["strategies"][0]["busiest"][0]["link"]' "a>b"
 
+# With a byte order mark, as editors of Windows write it; names that are no UTF-8, and long ones, in JSON.
+printf '\xef\xbb\xbf0 a\r\n1 a\r\n2 b\r\n3 b\r\na b\r\n' >"$scratch/marked"
+printf '\xef\xbb\xbf0,2,1,3\r\n' >"$scratch/marked.txt"
+run 0 "${ring[@]}" --network "graph=$scratch/marked:1GB/s" --order "$scratch/marked.txt" --json
+gives "$ps" 12006000000
+long=$(printf 'ä%.0s' $(seq 60))
+printf '0 \xe4\n1 \xe4\n2 bc%s\n3 bc%s\n\xe4 bc%s\n' "$long" "$long" "$long" >"$scratch/latin"
+run 0 "${ring[@]}" --network "graph=$scratch/latin:1GB/s" --order 0,2,1,3 --json
+link='[l["link"] for l in j["strategies"][0]["busiest"] if ">bc" in l["link"]][0]'
+gives "len(j['strategies'][0]['busiest']), ascii($link[:4]), set($link[4:])" "(4, \"'\\\\ufffd>bc'\", {'ä'})"
+run 0 overlay --mesh x=4 --network "graph=$scratch/latin:1GB/s" --json
+gives '"\ufffd" in str(j["given"]["busiest"])' True
+
 # Ranks that stand for all, and all.
 many=(simulate allreduce --mesh pod=2,box=8,gpu=4 --links dgx-h100 --bytes 64M --network "tree=8:4:47GB/s/8")
 for strategy in hierarchical flat-ring torus; do
@@ -113,7 +126,7 @@ ended='[b["ended_ps"] for b in j["buckets"]], j["steps"][-1]["seconds"], j["step
 printf '# by hand\n4MB 0ms\n2MB\t1ms # waits\n' >"$scratch/step"
 run 0 "${step[@]}" --mesh x=2 --strategy allreduce:ring --step "$scratch/step"
 gives "$ended" "([4002000000, 6004000000], 0.006004, 0.006004)"
-printf '4MB 0ms\n2MB 10ms\n' >"$scratch/step"
+printf '\xef\xbb\xbf4MB 0ms\n2MB 10ms\n' >"$scratch/step"
 run 0 "${step[@]}" --mesh x=2 --strategy allreduce:ring --step "$scratch/step"
 gives "$ended" "([4002000000, 12002000000], 0.012002, 0.012002)"
 gives 'j["computed_seconds"], j["bytes"], round(j["steps"][-1]["exposed_seconds"] * 1e6)' "(0.01, 6000000, 2002)"

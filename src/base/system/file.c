@@ -93,8 +93,11 @@ int mc_file_read(const char *path, char **text, size_t *bytes)
     if (fd >= 0)
         close(fd);
     if (!status) {
+        const size_t mark = n >= 3 && memcmp(all, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+        if (mark)
+            memmove(all, all + mark, n - mark);
         *text = all;
-        *bytes = n;
+        *bytes = n - mark;
     }
     return status;
 }

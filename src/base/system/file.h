@@ -10,8 +10,8 @@
 enum { MC_FILE_BYTES = 16 << 20, MC_FILE_PATH = 1024 };
 
 /*
- * Reads a regular file. *text is the caller's to free, and not NUL-terminated; it is NULL where
- * there is no such file. ERR_IO for anything else (a FIFO, a device, a folder), which could block
+ * Reads a regular file, without the byte order mark that editors put before UTF-8. *text is the
+ * caller's to free, and not NUL-terminated; it is NULL where there is no such file. ERR_IO for anything else (a FIFO, a device, a folder), which could block
  * or never end, and for more than MC_FILE_BYTES.
  */
 int mc_file_read(const char *path, char **text, size_t *bytes);

@@ -4,6 +4,7 @@
 #include "mesh/link/link_show.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 void mc_show_sentence(int indent, const char *format, ...)
 {
@@ -180,6 +181,36 @@ json_t *mc_json_cost(const mc_mesh_t *mesh, const mc_cost_t *cost)
                                               (json_int_t)cost->dim[d].messages, "volume",
                                               mc_show_ratio(cost->dim[d].volume).text));
     return dims;
+}
+
+/* Bytes of the character at the beginning of `text`; 0: it is no UTF-8. */
+static size_t character(const char *text)
+{
+    enum { MOST_BYTES = 4 };
+    const size_t n = strnlen(text, MOST_BYTES);
+    for (size_t k = 1; k <= n; k++) {
+        json_t *const one = json_stringn(text, k);
+        json_decref(one);
+        if (one)
+            return k;
+    }
+    return 0;
+}
+
+json_t *mc_json_text(const char *text)
+{
+    static const char unknown[] = "\xef\xbf\xbd";
+    json_t *json = json_string(text);
+    char *const valid = json ? NULL : malloc(strlen(unknown) * strlen(text) + 1), *to = valid;
+    if (!valid)
+        return json;
+    for (size_t n; *text; text += n ? n : 1) {
+        n = character(text);
+        to = mempcpy(to, n ? text : unknown, n ? n : strlen(unknown));
+    }
+    json = json_stringn(valid, (size_t)(to - valid));
+    free(valid);
+    return json;
 }
 
 int mc_json_print(json_t *json)

@@ -43,6 +43,8 @@ json_t *mc_json_measured(const mc_measured_t *measured);
 /* [{"dim": "box", "alpha": "3", "beta": "7/8", "gamma": "0"}, …] */
 json_t *mc_json_cost(const mc_mesh_t *mesh, const mc_cost_t *cost);
 /* Prints and releases. */
+/* A string of a text from outside: bytes that are no UTF-8 become U+FFFD. */
+json_t *mc_json_text(const char *text);
 int mc_json_print(json_t *json);
 
 #endif

@@ -164,9 +164,9 @@ static json_t *json_laid(const mc_overlay_t *laid)
 {
     json_t *const links = json_array();
     for (int32_t i = 0; i < laid->n_busiest; i++)
-        json_array_append_new(links,
-                              json_pack("{s:s, s:i}", "link", link_name(laid->busiest[i].link),
-                                        "messages", (int)laid->busiest[i].messages));
+        json_array_append_new(links, json_pack("{s:o, s:i}", "link",
+                                               mc_json_text(link_name(laid->busiest[i].link)),
+                                               "messages", (int)laid->busiest[i].messages));
     return json_pack("{s:f, s:f, s:o}", "stretch", laid->stretch, "seconds_per_byte", laid->load,
                      "busiest", links);
 }
@@ -174,9 +174,9 @@ static json_t *json_laid(const mc_overlay_t *laid)
 static int print_json(const char *order)
 {
     return mc_json_print(
-        json_pack("{s:s, s:o, s:s, s:i, s:o, s:o, s:b, s:s}", "command", "overlay", "mesh",
-                  mc_json_mesh(&given.on), "network", mc_show_network(&given.between), "boxes",
-                  (int)given.ring.n_boxes, "given", json_laid(&given.of[0].laid), "better",
+        json_pack("{s:s, s:o, s:o, s:i, s:o, s:o, s:b, s:s}", "command", "overlay", "mesh",
+                  mc_json_mesh(&given.on), "network", mc_json_text(mc_show_network(&given.between)),
+                  "boxes", (int)given.ring.n_boxes, "given", json_laid(&given.of[0].laid), "better",
                   json_laid(&given.of[1].laid), "improved", given.improved, "order", order));
 }
 

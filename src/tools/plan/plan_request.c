@@ -44,7 +44,7 @@ void mc_plan_print_head(const mc_plan_request_t *r, const char *what)
 json_t *mc_plan_json_head(const mc_plan_request_t *r)
 {
     json_t *const json = mc_json_call("plan", r->collective, &r->mesh, r->root);
-    json_object_set_new(json, "links_given", json_string(r->links_text));
+    json_object_set_new(json, "links_given", mc_json_text(r->links_text));
     json_object_set_new(json, "links", mc_json_links(&r->mesh, &r->links));
     json_object_set_new(json, "measured", mc_json_measured(mc_links_measured(&r->links)));
     if (r->in_order)

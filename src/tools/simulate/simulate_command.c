@@ -320,9 +320,9 @@ static json_t *json_run(const run_t *run)
                                             "begins_ps", (json_int_t)s->phase[i].first, "ends_ps",
                                             (json_int_t)s->phase[i].last));
     for (int32_t i = 0; i < s->n_busiest; i++)
-        json_array_append_new(links, json_pack("{s:s, s:I, s:i}", "link", s->busiest[i].name,
-                                               "busy_ps", (json_int_t)s->busiest[i].busy, "alike",
-                                               (int)s->busiest[i].alike));
+        json_array_append_new(
+            links, json_pack("{s:o, s:I, s:i}", "link", mc_json_text(s->busiest[i].name), "busy_ps",
+                             (json_int_t)s->busiest[i].busy, "alike", (int)s->busiest[i].alike));
     return json_pack("{s:s, s:I, s:f, s:f, s:o, s:o, s:I, s:I, s:i, s:i}", "strategy",
                      mc_show_strategy(&run->strategy, &given.call.mesh), "simulated_ps",
                      (json_int_t)s->ps, "seconds", seconds_of(run), "price_seconds", run->price,
@@ -333,10 +333,11 @@ static json_t *json_run(const run_t *run)
 
 static json_t *json_head(double bytes)
 {
-    return json_pack("{s:s, s:s, s:o, s:o, s:s, s:I}", "command", "simulate", "collective",
+    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:I}", "command", "simulate", "collective",
                      mc_moves[given.call.collective].name, "mesh", mc_json_mesh(&given.call.mesh),
                      "links", mc_json_links(&given.call.mesh, &given.call.links), "network",
-                     mc_show_network(given.query.network), "bytes", (json_int_t)bytes);
+                     mc_json_text(mc_show_network(given.query.network)), "bytes",
+                     (json_int_t)bytes);
 }
 
 static int print_json(const run_t *runs, uint32_t n, double bound)

@@ -126,7 +126,7 @@ static json_t *json_rank(const mc_topo_t *t, int32_t mesh_rank)
     if (!its)
         return rank;
     const int32_t first = mc_comm_rank_of(&t->order, t->machine[mesh_rank]);
-    json_object_set_new(rank, "machine", json_string(its->host));
+    json_object_set_new(rank, "machine", mc_json_text(its->host));
     json_object_set_new(rank, "machine_of", json_integer(first));
     json_object_set_new(rank, "socket", json_integer(its->bound.package));
     json_object_set_new(rank, "numa_node", json_integer(its->bound.node));
