@@ -19,8 +19,16 @@ void mc_number_leave(locale_t before)
 double mc_number_read(const char *text, char **end)
 {
     const locale_t before = mc_number_enter();
-    const double number = strtod(text, end);
+    char *after;
+    double number = strtod(text, &after);
     mc_number_leave(before);
+    for (char *at = (char *)text; at < after; at++)
+        if (*at == 'x' || *at == 'X') { /* 0x10 is 0, and what follows is no part of it */
+            number = 0;
+            after = at;
+        }
+    if (end)
+        *end = after;
     return number;
 }
 

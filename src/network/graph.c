@@ -71,12 +71,16 @@ static int read_line(reading_t *r, mc_word_t line, uint32_t number)
         return MESHCOLL_OK;
     if (b.n == 0 || (a.n == b.n && memcmp(a.at, b.at, a.n) == 0) || mc_word_next(&line).n > 0 ||
         (rate.n > 0 && (!mc_link_costs.read(rate, &beta) || beta == 0 ||
-                        !mc_link_is_within(&mc_link_costs, beta))))
+                        !mc_link_is_within(&mc_link_costs, beta)))) {
+        char meant[96] = "";
+        mc_text_t text = mc_text(meant, sizeof meant);
+        mc_link_suggest(rate, &text);
         return mc_fail(
             MESHCOLL_ERR_PARSE,
             "%s, line %u: expected a link between two nodes, and perhaps its rate, as in "
-            "\"0 switch1\" or \"0 switch1 25GB/s\"",
-            r->g->path, number);
+            "\"0 switch1\" or \"0 switch1 25GB/s\"%s",
+            r->g->path, number, meant);
+    }
     if (r->g->n_edges >= MC_NETWORK_MOST)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "%s: a graph has at most %d links", r->g->path,
                        MC_NETWORK_MOST);

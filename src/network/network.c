@@ -9,10 +9,16 @@ static const char *const kinds[] = {"tree", "torus", "graph"};
 
 static int refuse(mc_word_t part, const char *wanted)
 {
+    char meant[96] = "";
+    mc_text_t text = mc_text(meant, sizeof meant);
+    mc_word_t rate = part;
+    while (rate.n > 0 && memchr(rate.at, ':', rate.n))
+        (void)mc_word_cut(&rate, ':');
+    mc_link_suggest(rate, &text);
     return mc_fail(MESHCOLL_ERR_PARSE,
                    "a network is written as in tree=32:16:50GB/s/32;ecmp, torus=16x16x40:50GB/s or "
-                   "graph=FILE:50GB/s; expected %s, got '%.*s'",
-                   wanted, (int)(part.n < 60 ? part.n : 60), part.at);
+                   "graph=FILE:50GB/s; expected %s, got '%.*s'%s",
+                   wanted, (int)(part.n < 60 ? part.n : 60), part.at, meant);
 }
 
 static bool read_count(mc_word_t word, int32_t *count)

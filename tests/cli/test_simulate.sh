@@ -50,6 +50,17 @@ gives "len(j['strategies'][0]['busiest']), ascii($link[:4]), set($link[4:])" "(4
 run 0 overlay --mesh x=4 --network "graph=$scratch/latin:1GB/s" --json
 gives '"\ufffd" in str(j["given"]["busiest"])' True
 
+# Rates as other tools write them name ours; 0x10 is no number.
+for rate in 400Gbps 400Gb/s 400Gbit 400G; do
+    refused "got '$rate': write 400Gbit/s" simulate bcast --mesh x=4 --bytes 1M --links "x=alpha:1us;beta:$rate"
+    refused "write 400Gbit/s" simulate bcast --mesh x=4 --bytes 1M --network "tree=2:1:$rate"
+    refused "write 400Gbit/s" simulate bcast --mesh x=4 --bytes 1M --network "graph=$scratch/graph:$rate"
+    printf '0 1 %s\n' $rate >"$scratch/rated"
+    refused "write 400Gbit/s" simulate bcast --mesh x=4 --bytes 1M --network "graph=$scratch/rated:1GB/s"
+done
+refused "got '25GBps': write 25GB/s" simulate bcast --mesh x=4 --bytes 1M --links "x=alpha:1us;beta:25GBps"
+refused "got '0x10GB/s'" simulate bcast --mesh x=4 --bytes 1M --links "x=alpha:1us;beta:0x10GB/s"
+
 # Ranks that stand for all, and all.
 many=(simulate allreduce --mesh pod=2,box=8,gpu=4 --links dgx-h100 --bytes 64M --network "tree=8:4:47GB/s/8")
 for strategy in hierarchical flat-ring torus; do

@@ -104,6 +104,26 @@ static bool read_cost(mc_word_t word, double *seconds)
     return true;
 }
 
+void mc_link_suggest(mc_word_t word, mc_text_t *text)
+{
+    static const char *const bits_a_second[] = {"bps", "b/s", "bits/s", "bit", "bit/sec"};
+    mc_word_t unit = word;
+    double number;
+    if (!mc_read_number(&unit, &number) || unit.n == 0 || !strchr("kKMGT", unit.at[0]))
+        return;
+    const int n = (int)(unit.at - word.at) + 1; /* with K, M, G or T */
+    unit = (mc_word_t){unit.at + 1, unit.n - 1};
+    bool known = unit.n == 0;
+    for (size_t i = 0; i < MC_COUNT(bits_a_second); i++)
+        known |= mc_word_is(unit, bits_a_second[i]);
+    if (known)
+        mc_text_add(text, ": write %.*sbit/s", n, word.at);
+    if (unit.n == 0)
+        mc_text_add(text, ", or %.*sB/s for bytes", n, word.at);
+    if (mc_word_is(unit, "Bps"))
+        mc_text_add(text, ": write %.*sB/s", n, word.at);
+}
+
 static bool read_size(mc_word_t word, double *bytes)
 {
     double number;

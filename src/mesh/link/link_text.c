@@ -27,10 +27,10 @@ static bool read_yes_no(mc_word_t word, bool *yes)
     return *yes || mc_word_is(word, "no");
 }
 
-static int fail_value(mc_word_t field, mc_word_t value, const char *wanted)
+static int fail_value(mc_word_t field, mc_word_t value, const char *wanted, const char *meant)
 {
-    return mc_fail(MESHCOLL_ERR_PARSE, "%.*s of a link is %s; got '%.*s'", (int)field.n, field.at,
-                   wanted, (int)value.n, value.at);
+    return mc_fail(MESHCOLL_ERR_PARSE, "%.*s of a link is %s; got '%.*s'%s", (int)field.n, field.at,
+                   wanted, (int)value.n, value.at, meant);
 }
 
 static const mc_link_field_t *find_field(mc_word_t name)
@@ -45,8 +45,13 @@ static int parse_number(const mc_link_field_t *known, mc_word_t field, mc_word_t
                         double *number)
 {
     const mc_link_kind_t *const kind = known->kind;
-    if (!kind->read(value, number))
-        return fail_value(field, value, kind->wanted);
+    if (!kind->read(value, number)) {
+        char meant[96] = "";
+        mc_text_t text = mc_text(meant, sizeof meant);
+        if (kind == &mc_link_costs)
+            mc_link_suggest(value, &text);
+        return fail_value(field, value, kind->wanted, meant);
+    }
     if (mc_link_is_within(kind, *number))
         return MESHCOLL_OK;
     return mc_fail(MESHCOLL_ERR_PARSE, "%.*s of a link is 0, or from %g to %g %s; got '%.*s'",
@@ -58,7 +63,8 @@ static int parse_wire(mc_word_t value, const mc_mesh_t *mesh, mc_link_t *link)
 {
     const int32_t d = mc_mesh_find(mesh, value.at, value.n);
     if (d < 0 && !mc_word_is(value, "own"))
-        return fail_value(mc_word_of("wire"), value, "own, or the dimension whose wire it shares");
+        return fail_value(mc_word_of("wire"), value, "own, or the dimension whose wire it shares",
+                          "");
     link->wire = d < 0 ? MC_WIRE_OWN : d + 1;
     return MESHCOLL_OK;
 }
@@ -75,13 +81,13 @@ static int parse_field(mc_word_t field, mc_word_t value, const mc_mesh_t *mesh, 
     if (mc_word_is(field, "ports"))
         return read_ports(value, &link->ports)
                    ? MESHCOLL_OK
-                   : fail_value(field, value, "a number from 1 on, or all");
+                   : fail_value(field, value, "a number from 1 on, or all", "");
     if (mc_word_is(field, "pulled"))
         return read_yes_no(value, &link->pulled) ? MESHCOLL_OK
-                                                 : fail_value(field, value, "yes or no");
+                                                 : fail_value(field, value, "yes or no", "");
     if (mc_word_is(field, "streams"))
         return read_yes_no(value, &link->streams) ? MESHCOLL_OK
-                                                  : fail_value(field, value, "yes or no");
+                                                  : fail_value(field, value, "yes or no", "");
     if (mc_word_is(field, "header") || mc_word_is(field, "incast"))
         return mc_fail(
             MESHCOLL_ERR_PARSE,

@@ -26,6 +26,9 @@ static inline bool mc_word_is(mc_word_t word, const char *name)
     return strlen(name) == word.n && memcmp(name, word.at, word.n) == 0;
 }
 
+/* Appends what is meant by a rate such as 400Gbps, 400Gb/s, 400Gbit or 400G, or nothing. */
+void mc_link_suggest(mc_word_t word, mc_text_t *text);
+
 /* Reads the number at the start of `word` and moves `word` past it. */
 bool mc_read_number(mc_word_t *word, double *number);
 
