@@ -61,6 +61,21 @@ done
 refused "got '25GBps': write 25GB/s" simulate bcast --mesh x=4 --bytes 1M --links "x=alpha:1us;beta:25GBps"
 refused "got '0x10GB/s'" simulate bcast --mesh x=4 --bytes 1M --links "x=alpha:1us;beta:0x10GB/s"
 
+# A command that is ended leaves no part of a trace.
+mkdir "$scratch/ended"
+for signal in INT KILL; do
+    "$MESHCOLL" simulate allreduce --mesh box=64,gpu=8 --links dgx-h100 --bytes 1G --strategy "allreduce:ring segments=4" \
+        --trace "$scratch/ended/t.json" >/dev/null 2>&1 &
+    ended=$!
+    for i in $(seq 400); do
+        ls -l /proc/$ended/fd 2>/dev/null | grep -q "$scratch/ended" && break
+        sleep 0.01
+    done
+    kill -$signal $ended
+    { wait $ended; } 2>/dev/null
+    [ -z "$(ls "$scratch/ended")" ] || fail "left by $signal: $(ls "$scratch/ended")"
+done
+
 # Ranks that stand for all, and all.
 many=(simulate allreduce --mesh pod=2,box=8,gpu=4 --links dgx-h100 --bytes 64M --network "tree=8:4:47GB/s/8")
 for strategy in hierarchical flat-ring torus; do

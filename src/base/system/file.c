@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -119,6 +120,36 @@ uint64_t mc_file_most(void)
 
 /* Replacing --------------------------------------------------------------------------------------- */
 
+/* A file without a name in the folder of `path`, which vanishes with its process; -1: this file system has none, or no
+ * /proc gives it a name later. */
+static int open_unnamed(const char *path)
+{
+    char folder[MC_FILE_PATH];
+    const char *const slash = strrchr(path, '/');
+    const int n = slash ? snprintf(folder, sizeof folder, "%.*s", (int)(slash - path + 1), path)
+                        : snprintf(folder, sizeof folder, ".");
+    return n >= (int)sizeof folder || access("/proc/self/fd", X_OK)
+               ? -1
+               : mc_descriptor(open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600));
+}
+
+/* Ends the text of `at` on "XXXXXX" with another one, which no file has. */
+static bool give_name(int fd, char *at)
+{
+    enum { TRIES = 100, LETTERS = 6 };
+    char self[64], *const end = at + strlen(at) - LETTERS;
+    int failed = EEXIST;
+    snprintf(self, sizeof self, "/proc/self/fd/%d", fd);
+    for (int i = 0; i < TRIES && failed == EEXIST; i++) {
+        uint32_t number = 0;
+        (void)!getrandom(&number, sizeof number, 0);
+        snprintf(end, LETTERS + 1, "%06x", (unsigned)(number & 0xffffff));
+        failed = linkat(AT_FDCWD, self, AT_FDCWD, at, AT_SYMLINK_FOLLOW) ? errno : 0;
+    }
+    errno = failed;
+    return failed == 0;
+}
+
 bool mc_fresh_open(const char *path, mc_fresh_t *fresh)
 {
     const int n = snprintf(fresh->path, sizeof fresh->path, "%s.XXXXXX", path);
@@ -126,21 +157,27 @@ bool mc_fresh_open(const char *path, mc_fresh_t *fresh)
         errno = ENAMETOOLONG;
         return false;
     }
-    const int fd = mc_descriptor(mkostemp(fresh->path, O_CLOEXEC));
+    int fd = open_unnamed(path);
+    fresh->named = fd < 0;
+    if (fresh->named)
+        fd = mc_descriptor(mkostemp(fresh->path, O_CLOEXEC));
     fresh->stream = fd < 0 ? NULL : mc_descriptor_stream(fd, "w");
-    if (fd >= 0 && !fresh->stream)
+    if (fd >= 0 && !fresh->stream && fresh->named)
         (void)unlink(fresh->path);
     return fresh->stream;
 }
 
 bool mc_fresh_close(mc_fresh_t *fresh, bool whole, mode_t mode, const char *path)
 {
-    whole = whole && !ferror(fresh->stream);
+    whole = whole && fflush(fresh->stream) == 0 && !ferror(fresh->stream);
     if (whole)
         (void)fchmod(fileno(fresh->stream), mode); /* not every file system has modes */
+    if (whole && !fresh->named)
+        fresh->named = whole = give_name(fileno(fresh->stream), fresh->path);
+    int why = errno;
     whole = fclose(fresh->stream) == 0 && whole && rename(fresh->path, path) == 0;
-    const int why = errno;
-    if (!whole)
+    why = fresh->named ? errno : why;
+    if (!whole && fresh->named)
         (void)unlink(fresh->path);
     errno = why;
     return whole;

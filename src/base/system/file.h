@@ -26,6 +26,7 @@ uint64_t mc_file_most(void);
 typedef struct {
     FILE *stream;
     char path[MC_FILE_PATH + 8];
+    bool named; /* path is its name; else it has none until it is closed */
 } mc_fresh_t;
 
 /* Opens one beside `path`. False, with errno. */
