@@ -68,8 +68,11 @@ struct mc_io {
     mc_io_queue_t *finished;
     int status;   /* of an error, whose text is what meshcoll_last_error() returns */
     int32_t from; /* the peer, for error texts */
-    /* For receives of transports that learn the length on completion. */
-    size_t awaited;
+    union {
+        /* For receives of transports that learn the length on completion. */
+        size_t awaited;
+        const char *where; /* the peer is, for error texts: of sends to other machines */
+    };
     /* For transports that copy the bytes themselves. */
     mc_message_t message;   /* its spans: those that are left */
     mc_consumer_t consumer; /* take is NULL where bytes go to the message's spans */
@@ -281,13 +284,17 @@ typedef struct {
     void (*close)(mc_transport_t *t);
 } mc_transport_ops_t;
 
+/* The address of a transport to other machines begins with so many bytes: a text that says where its rank is. */
+enum { MC_TRANSPORT_WHERE = 64 };
+
 struct mc_transport {
     const mc_transport_ops_t *ops;
     const int32_t *known_as; /* by rank: its number in error texts; NULL: the same */
     const void *address;     /* to hand to the peers */
     size_t address_bytes;
-    bool greets; /* both ends greet a new connection before a plan uses it */
-    int fd;      /* -1: the transport can only be polled */
+    size_t address_least; /* that a peer's has; 0: as many as this one */
+    bool greets;          /* both ends greet a new connection before a plan uses it */
+    int fd;               /* -1: the transport can only be polled */
     bool moves_device_memory;
     bool streams; /* a send completes once the wire has accepted it, without the receiver */
     bool

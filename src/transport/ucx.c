@@ -24,6 +24,7 @@ typedef struct link {
     mc_peer_t peer;
     ucp_ep_h ep;
     struct link *next;
+    char where[MC_TRANSPORT_WHERE]; /* the peer is */
 } link_t;
 
 /* The receive that is always posted for the next header of any rank. One, so that headers are handled
@@ -43,7 +44,8 @@ typedef struct {
     headers_t *headers; /* NULL: nobody listens */
     ucp_context_h context;
     ucp_worker_h worker;
-    ucp_address_t *address;
+    ucp_address_t *address; /* UCX's part */
+    char *whole;            /* what peers are told: where this rank is, and that */
     link_t *links;
     void *flush; /* in flight; NULL: none */
     bool failed; /* its mesh did, so that operations are left in flight */
@@ -61,14 +63,32 @@ static ucx_t *ucx_of(mc_transport_t *t)
     return (ucx_t *)t;
 }
 
-/* UCX reports an endpoint that it could not connect, or that has closed, as a timeout. */
-static const char *reason(ucs_status_t status)
+static bool is_on_loopback(const char *where)
 {
-    return status == UCS_ERR_ENDPOINT_TIMEOUT || status == UCS_ERR_UNREACHABLE
-               ? "its address cannot be reached from here, or the connection has closed (network "
-                 "interfaces: MESHCOLL_NET_DEVICES; ports: MESHCOLL_PORTS; none free here: sysctl "
-                 "net.ipv4.ip_local_port_range)"
-               : ucs_status_string(status);
+    const size_t n = strlen(where);
+    return n > 4 && strcmp(where + n - 4, ", lo") == 0;
+}
+
+/* UCX reports an endpoint that it could not connect, or that has closed, as a timeout. */
+static int fail_link(const char *what, int32_t rank, const char *where, ucs_status_t status)
+{
+    char reason[400];
+    mc_text_t text = mc_text(reason, sizeof reason);
+    if (status != UCS_ERR_ENDPOINT_TIMEOUT && status != UCS_ERR_UNREACHABLE)
+        mc_text_add(&text, "%s", ucs_status_string(status));
+    else if (is_on_loopback(where))
+        mc_text_add(&text,
+                    "UCX's TCP takes no address of lo but 127.0.0.1: give it to the interface that "
+                    "leads to the "
+                    "other hosts as well, as in `ip addr add %.*s/32 dev eth0`",
+                    (int)strcspn(where, ","), where);
+    else
+        mc_text_add(&text, "its address cannot be reached from here, or the connection has closed "
+                           "(network interfaces: "
+                           "MESHCOLL_NET_DEVICES; ports: MESHCOLL_PORTS; none free here: sysctl "
+                           "net.ipv4.ip_local_port_range)");
+    return mc_fail(MESHCOLL_ERR_TRANSPORT, "UCX%s rank %d%s%s%s: %s", what, rank,
+                   *where ? " (" : "", where, *where ? ")" : "", reason);
 }
 
 static int ucx_connect(mc_transport_t *t, int32_t rank, const void *address, mc_peer_t **peer)
@@ -78,15 +98,19 @@ static int ucx_connect(mc_transport_t *t, int32_t rank, const void *address, mc_
     if (!link)
         return mc_fail_memory("a connection");
     const ucp_ep_params_t params = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS,
-                                    .address = address};
+                                    .address =
+                                        (const void *)((const char *)address + MC_TRANSPORT_WHERE)};
+    memcpy(link->where, address, sizeof link->where - 1);
+    mc_text_clean(link->where);
     if (!mc_sockets_are_moved())
         mc_descriptor_fill(); /* else it would connect and accept there */
     const ucs_status_t status = ucp_ep_create(ucx->worker, &params, &link->ep);
     if (status != UCS_OK) {
+        char what[sizeof ucx->dim + 48];
+        snprintf(what, sizeof what, " for dimension %s: cannot connect to", ucx->dim);
+        const int failed = fail_link(what, mc_transport_known_as(t, rank), link->where, status);
         free(link);
-        return mc_fail(MESHCOLL_ERR_TRANSPORT,
-                       "UCX for dimension %s: cannot connect to rank %d: %s", ucx->dim,
-                       mc_transport_known_as(t, rank), reason(status));
+        return failed;
     }
     link->peer = (mc_peer_t){.transport = t, .rank = rank};
     link->next = ucx->links;
@@ -97,10 +121,10 @@ static int ucx_connect(mc_transport_t *t, int32_t rank, const void *address, mc_
 
 static void sent(void *request, ucs_status_t status, void *io)
 {
+    const mc_io_t *const to = io;
     mc_io_finish(io, status == UCS_OK
                          ? MESHCOLL_OK
-                         : mc_fail(MESHCOLL_ERR_TRANSPORT, "UCX: a send to rank %d failed: %s",
-                                   ((const mc_io_t *)io)->from, reason(status)));
+                         : fail_link(": a send failed to", to->from, to->where, status));
     ucp_request_free(request);
 }
 
@@ -152,15 +176,13 @@ static int ucx_send(mc_peer_t *peer, const mc_message_t *m, mc_io_t *io)
     ucp_request_param_t param = param_of(m, io);
     param.cb.send = sent;
     io->from = mc_transport_known_as(peer->transport, peer->rank);
+    io->where = ((const link_t *)peer)->where;
     const bool list = m->n_spans > 1;
     const ucs_status_ptr_t request =
         ucp_tag_send_nbx(((link_t *)peer)->ep, list ? (void *)m->span : m->span->at,
                          list ? m->n_spans : m->bytes, m->tag, &param);
     if (UCS_PTR_IS_ERR(request))
-        return mc_fail(MESHCOLL_ERR_TRANSPORT, "UCX for dimension %s: cannot send to rank %d: %s",
-                       ucx_of(peer->transport)->dim,
-                       mc_transport_known_as(peer->transport, peer->rank),
-                       reason(UCS_PTR_STATUS(request)));
+        return fail_link(": cannot send to", io->from, io->where, UCS_PTR_STATUS(request));
     return request ? MESHCOLL_IN_PROGRESS : MESHCOLL_OK;
 }
 
@@ -355,6 +377,7 @@ static void ucx_close(mc_transport_t *t)
     if (ucx->address)
         ucp_worker_release_address(ucx->worker, ucx->address);
     destroy_worker(ucx);
+    free(ucx->whole);
     free(ucx);
 }
 
@@ -430,7 +453,24 @@ static int open_context(ucx_t *ucx, const mc_ucx_params_t *params)
     return MESHCOLL_OK;
 }
 
-static int open_worker(ucx_t *ucx, bool threads)
+static int set_address(ucx_t *ucx, const char *where)
+{
+    size_t bytes = 0;
+    const ucs_status_t status = ucp_worker_get_address(ucx->worker, &ucx->address, &bytes);
+    if (status != UCS_OK)
+        return fail_ucx(ucx, "cannot get the worker's address", status);
+    ucx->whole = calloc(1, MC_TRANSPORT_WHERE + bytes);
+    if (!ucx->whole)
+        return mc_fail_memory("an address");
+    snprintf(ucx->whole, MC_TRANSPORT_WHERE, "%s", where ? where : "");
+    memcpy(ucx->whole + MC_TRANSPORT_WHERE, ucx->address, bytes);
+    ucx->transport.address = ucx->whole;
+    ucx->transport.address_least = MC_TRANSPORT_WHERE + 1;
+    ucx->transport.address_bytes = MC_TRANSPORT_WHERE + bytes;
+    return MESHCOLL_OK;
+}
+
+static int open_worker(ucx_t *ucx, bool threads, const char *where)
 {
     const ucp_worker_params_t params = {.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
                                         .thread_mode = threads ? UCS_THREAD_MODE_SERIALIZED
@@ -438,12 +478,9 @@ static int open_worker(ucx_t *ucx, bool threads)
     ucs_status_t status = ucp_worker_create(ucx->context, &params, &ucx->worker);
     if (status != UCS_OK)
         return fail_ucx(ucx, "cannot create a worker", status);
-    size_t bytes = 0;
-    status = ucp_worker_get_address(ucx->worker, &ucx->address, &bytes);
-    if (status != UCS_OK)
-        return fail_ucx(ucx, "cannot get the worker's address", status);
-    ucx->transport.address = ucx->address;
-    ucx->transport.address_bytes = bytes;
+    const int failed = set_address(ucx, where);
+    if (failed)
+        return failed;
     /* Without an event descriptor a waiting rank polls. */
     if (ucp_worker_get_efd(ucx->worker, &ucx->transport.fd) != UCS_OK)
         ucx->transport.fd = -1;
@@ -512,7 +549,7 @@ int mc_ucx_create(const mc_ucx_params_t *params, mc_transport_t **transport)
     const locale_t before = mc_number_enter();
     int status = open_context(ucx, params);
     if (!status)
-        status = open_worker(ucx, params->threads);
+        status = open_worker(ucx, params->threads, params->where);
     mc_number_leave(before);
     if (status) {
         ucx_close(&ucx->transport);

@@ -10,6 +10,8 @@ typedef struct {
     const char *tls;
     const char *dim; /* the dimension's name, for error texts */
     bool threads;    /* several threads use it, one at a time */
+    const char *
+        where; /* "10.0.0.1, eth0": this rank is, for error texts here and of its peers; NULL: not known */
 } mc_ucx_params_t;
 
 int mc_ucx_create(const mc_ucx_params_t *params, mc_transport_t **transport);

@@ -11,7 +11,8 @@ static int read_address(mc_transport_t *t, int32_t rank, const void *address, mc
     unsigned char copy[LENGTH];
     (void)rank;
     (void)peer;
-    memcpy(copy, address, t->greets ? 1 : LENGTH);
+    memcpy(copy, (const char *)address + (t->address_least ? t->address_least - 1 : 0),
+           t->address_least ? 1 : LENGTH);
     return copy[0] == 0xff ? MESHCOLL_ERR_TRANSPORT : MESHCOLL_ERR_UNSUPPORTED;
 }
 
@@ -27,7 +28,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const uint8_t which = fuzz_byte(&bytes);
     FUZZ_CHECK(job && mc_mesh_parse("a=2,b=2,c=2", &job->mesh) == MESHCOLL_OK, "a mesh");
     for (int d = 0; d < 3; d++) {
-        t[d] = (mc_transport_t){.ops = &reading, .address_bytes = LENGTH, .greets = which >> d & 1};
+        t[d] = (mc_transport_t){.ops = &reading,
+                                .address_bytes = LENGTH,
+                                .address_least = which >> d & 1 ? MC_TRANSPORT_WHERE + 1 : 0};
         job->connections.transport[d] = which >> (3 + d) & 1 ? NULL : &t[d];
     }
     job->connections.address_stride = (size_t)fuzz_byte(&bytes) % 32 * 8;

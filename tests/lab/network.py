@@ -333,6 +333,19 @@ def cards(lab):
     job.expect_not("is not used")
 
 
+def loopback(lab):
+    """Hosts whose address is a /32 of lo, as with BGP to the host: UCX's TCP has no interface, and it is said what helps."""
+    for number, box in enumerate(lab.boxes):
+        in_room(box, "sh", "-ec", f"ip addr del 10.77.0.{number + 1}/24 dev eth0; ip addr add 10.77.0.{number + 1}/32 dev lo; "
+                f"ip route add 10.77.0.{2 - number}/32 dev eth0 src 10.77.0.{number + 1}")
+    job = Job(lab.boxes).run()
+    job.expect(r"^ended -\d+ .*cannot connect to rank \d \(10.77.0.[12], lo\): UCX's TCP takes no address of lo but 127.0.0.1.*"
+               "as in `ip addr add 10.77.0.[12]/32 dev eth0`")
+    for number, box in enumerate(lab.boxes):
+        in_room(box, "ip", "addr", "add", f"10.77.0.{number + 1}/32", "dev", "eth0")
+    Job(lab.boxes).run().expect_good()
+
+
 def shape(lab, rate):
     """The NICs and the switch's ports pass so much from now on."""
     for number, box in enumerate(lab.boxes):
@@ -418,7 +431,7 @@ def slower(lab):
 
 SCENARIOS = {one.__name__: (one, boxes) for one, boxes in [
     (silence, 2), (firewall, 2), (parents, 2), (few_ports, 1), (ports, 2), (hidepid, 1), (families, 4), (operator, 2), (monitors, 2),
-    (namespaces, 2), (cards, 2), (bridges, 2), (hypervisors, 2), (slower, 2)]}
+    (namespaces, 2), (cards, 2), (loopback, 2), (bridges, 2), (hypervisors, 2), (slower, 2)]}
 ALONE = {slower}    # they measure
 
 

@@ -298,3 +298,19 @@ void mc_network_devices(const mc_networks_t *networks, int32_t rank, const mc_su
     }
     freeifaddrs(all);
 }
+
+void mc_network_where(const mc_network_t *own, mc_text_t *text)
+{
+    char name[IF_NAMESIZE], printed[INET6_ADDRSTRLEN];
+    struct ifaddrs *all;
+    if (own->n == 0 || getifaddrs(&all))
+        return;
+    const choice_t c = {.all = all};
+    const mc_endpoint_t *const e = &own->at[0];
+    const struct ifaddrs *const a = find_interface(&c, e, false);
+    if (a && inet_ntop(e->family == 6 ? AF_INET6 : AF_INET, e->at, printed, sizeof printed)) {
+        name_of(a, name);
+        mc_text_add(text, "%s, %s", printed, name);
+    }
+    freeifaddrs(all);
+}

@@ -52,6 +52,9 @@ const mc_endpoint_t *mc_network_in(const mc_network_t *network, const mc_subnet_
 void mc_network_devices(const mc_networks_t *networks, int32_t rank, const mc_subnet_t *subnet,
                         int32_t n, char devices[MC_NETWORK_DEVICES]);
 
+/* Adds "10.0.0.1, eth0": the likeliest address at which others reach this process, and its interface. */
+void mc_network_where(const mc_network_t *own, mc_text_t *text);
+
 /* Adds the subnets of an interface in which others may have an address, each once, in the order of their texts, behind a
  * blank: " 10.77.0.0/16". Temporary addresses of IPv6 come and go, and move others in the system's list. */
 void mc_network_subnets(const char *device, mc_text_t *text);

@@ -66,8 +66,10 @@ static int open_ucx(const mc_job_t *job, int32_t d, bool threads, mc_transport_t
         return mc_fail(MESHCOLL_ERR_PARSE, "MESHCOLL_NET_DEVICES: at most %d characters, got %zu",
                        MC_DEVICES_TEXT - 1, strlen(devices));
     snprintf(with_devices, sizeof with_devices, "%s%s%s", tls, *devices ? "@" : "", devices);
-    const mc_ucx_params_t params = {
-        .tls = with_devices, .dim = job->mesh.dim[d].name, .threads = threads};
+    const mc_ucx_params_t params = {.tls = with_devices,
+                                    .dim = job->mesh.dim[d].name,
+                                    .threads = threads,
+                                    .where = job->connections.where};
     return mc_ucx_create(&params, transport);
 }
 
@@ -155,7 +157,7 @@ const void *mc_transports_find(const char *packed, size_t bytes, int32_t dim)
 {
     uint64_t length = 0;
     const char *const at = find_packed(packed, bytes, dim, &length);
-    return length > 0 ? at : NULL;
+    return length > MC_TRANSPORT_WHERE ? at : NULL;
 }
 
 void mc_addresses_pack(const mc_job_t *job, char *at)
@@ -172,12 +174,12 @@ int mc_addresses_check_bytes(uint64_t bytes)
                    (unsigned long long)bytes, MC_ADDRESSES_MOST);
 }
 
-/* Addresses in shared memory are all of one length; the others are for UCX alone to read. */
+/* Addresses in shared memory are all of one length; of the others UCX alone reads what follows the text. */
 static bool is_length(const mc_transport_t *t, uint64_t bytes)
 {
     if (!t)
         return bytes == 0;
-    return t->greets ? bytes > 0 : bytes == t->address_bytes;
+    return t->address_least > 0 ? bytes >= t->address_least : bytes == t->address_bytes;
 }
 
 static const char *packed_of(const mc_job_t *job, int32_t gathered)

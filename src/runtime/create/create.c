@@ -20,6 +20,9 @@ static int open_handle(mc_making_t *m)
     mc_job_t *const job = m->handle->job;
     const mc_shm_access_t wanted = mc_connections_want_shm(job);
     mc_making_devices(m, job->connections.devices);
+    mc_text_t where = mc_text(job->connections.where, sizeof job->connections.where);
+    const mc_networks_t networks = mc_making_networks(m);
+    mc_network_where(mc_network_of(&networks, m->creation->oob.rank), &where);
     job->connections.access = wanted > m->copies && m->copies < MC_SHM_COPY ? m->copies : wanted;
     mc_job_lock(job);
     job->oversubscribed = m->oversubscribed;

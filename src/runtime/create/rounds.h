@@ -5,8 +5,8 @@
  *   3 how long each rank's addresses are; ranks now permit reads of their memory
  *   4 the addresses, and whether the rank can read the others' memory
  * Where ranks of several network namespaces have addresses in more subnets than that by which they have met, two short
- * rounds follow the first (networks.c). Where all of them are in one job already, one round follows the second instead (join.c); where only some are, and in
- * others, the first two are repeated.
+ * rounds follow the first (networks.c). Where all of them are in one job already, one round follows the second instead
+ * (join.c); where only some are, and in others, the first two are repeated.
  * Each record carries its rank's status. A rank that failed takes part until the end of the round
  * that reports it.
  */

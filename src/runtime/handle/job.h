@@ -52,7 +52,8 @@ typedef struct {
 /* Its transports and what they lead to (connect/connections.h). */
 typedef struct {
     char tls[MC_MAX_DIMS][MC_TLS_TEXT];
-    char devices[MC_DEVICES_TEXT]; /* that lead to other machines; "": UCX's choice */
+    char devices[MC_DEVICES_TEXT];  /* that lead to other machines; "": UCX's choice */
+    char where[MC_TRANSPORT_WHERE]; /* this rank is: "10.0.0.1, eth0"; "": not known */
     mc_shm_access_t access;
     mc_transport_t *transport[MC_MAX_DIMS]; /* by dimension; NULL for extent 1 */
     mc_transport_t *polled[MC_MAX_DIMS];    /* those with connections */
