@@ -38,6 +38,8 @@ void mc_nearest_try(mc_nearest_t *nearest, const char *known)
     if (slips < nearest->least) {
         nearest->least = slips;
         nearest->found = known;
+    } else if (slips == nearest->least) {
+        nearest->found = NULL;
     }
 }
 

@@ -16,7 +16,7 @@ static inline mc_nearest_t mc_nearest(const char *word, size_t n)
 {
     return (mc_nearest_t){.word = word, .n = n, .least = n / 5 + 2};
 }
-/* Tries a known word, which must stay; the first of several that are equally near is found. */
+/* Tries a known word, which must stay. None of several that are equally near is found: each may be meant. */
 void mc_nearest_try(mc_nearest_t *nearest, const char *known);
 /* Returns `status` with "WHAT 'WORD': did you mean FOUND?", or with "WHAT 'WORD'; INSTEAD" where nothing was found. */
 int mc_nearest_fail(const mc_nearest_t *nearest, int status, const char *what, const char *instead);

@@ -12,6 +12,7 @@ refused "there is no command 'paln': did you mean plan?" paln
 refused "there is no option '--mehs=4': did you mean --mesh?" plan bcast --mehs=4
 refused "there is no collective 'bcats': did you mean bcast?" plan bcats --mesh x=4 --bytes 1
 refused "bcast has no strategy named 'flat-rign': did you mean flat-ring?" "${bcast[@]}" --bytes 1K --strategy flat-rign
+refused "no strategy named 'option9'; named ones: option1" "${bcast[@]}" --bytes 1K --strategy option9 # which one is not known
 refused "bcast has no algorithm 'mts': did you mean mst?" "${bcast[@]}" --bytes 1K --strategy "bcast:mts(box)"
 refused "there is no link preset 'dgx-h10': did you mean dgx-h100?" "${bcast[@]}" --bytes 1K --links dgx-h10
 refused "there are more than 3 extents without names" plan bcast --mesh 2x2x2x2 --bytes 1K

@@ -205,7 +205,8 @@ Test(link, print_is_for_people)
 
 Test(link, errors_say_what_would_do)
 {
-    expect_error("labb", "generic, lab");
+    expect_error("labb", "did you mean lab?");
+    expect_error("cluster", "generic, lab");
     expect_error("box=lab", "there are lab-net, lab-shm");
     expect_error("box=nvlink4", "dimension gpu needs a preset");
     expect_error("box=shm,gpu=alpha:1us", "dimension gpu needs a preset, or alpha and beta");
