@@ -125,6 +125,16 @@ def firewall(lab):
         job.fail(f"it took {job.seconds:.0f} s with MESHCOLL_TIMEOUT=5")
 
 
+def data(lab):
+    """A firewall that lets all but UCX pass: ranks that cannot connect say so after 5 s, and where they look."""
+    for box in lab.boxes:
+        drop(box, f"{{ {PORT}, 43000-43199 }}")
+    job = Job(lab.boxes, MESHCOLL_PORTS="43000-43199", UCX_TCP_PORT_RANGE="45000-45099", MESHCOLL_TIMEOUT="8").run()
+    job.expect(r"has waited [5-7] s to connect to rank [01].*, at 10.77.0.[12], eth0, which is in the same call: packets seem")
+    job.expect(r"^ended -\d+ .*connects to rank [01].* at 10.77.0.[12], eth0")
+    job.expect_not("cannot reach that of rank")
+
+
 def parents(lab):
     """The same with 16 ranks: who waits for its children says so, and names the variable; rank 0 blames nobody."""
     for box in lab.boxes:
@@ -430,7 +440,7 @@ def slower(lab):
 
 
 SCENARIOS = {one.__name__: (one, boxes) for one, boxes in [
-    (silence, 2), (firewall, 2), (parents, 2), (few_ports, 1), (ports, 2), (hidepid, 1), (families, 4), (operator, 2), (monitors, 2),
+    (silence, 2), (firewall, 2), (data, 2), (parents, 2), (few_ports, 1), (ports, 2), (hidepid, 1), (families, 4), (operator, 2), (monitors, 2),
     (namespaces, 2), (cards, 2), (loopback, 2), (bridges, 2), (hypervisors, 2), (slower, 2)]}
 ALONE = {slower}    # they measure
 

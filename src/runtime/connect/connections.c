@@ -221,6 +221,17 @@ static const void *address_of(const mc_job_t *job, int32_t rank, int32_t dim)
                        job->connections.address_stride, dim, &length);
 }
 
+void mc_rank_where(const mc_job_t *job, int32_t rank, char where[MC_TRANSPORT_WHERE])
+{
+    const int32_t dim = rank == job->rank ? -1 : mc_mesh_level(&job->mesh, job->rank, rank);
+    const mc_transport_t *const t = dim < 0 ? NULL : job->connections.transport[dim];
+    const char *const address = t && t->address_least > 0 ? address_of(job, rank, dim) : NULL;
+    memset(where, 0, MC_TRANSPORT_WHERE);
+    if (address)
+        memcpy(where, address, MC_TRANSPORT_WHERE - 1);
+    mc_text_clean(where);
+}
+
 int32_t mc_handle_wire(const meshcoll_t *h)
 {
     int32_t d = h->mesh.ndims - 1;

@@ -18,6 +18,8 @@ int mc_connections_twin(const mc_job_t *job, int32_t dim, mc_transport_t **trans
 size_t mc_transports_bytes(mc_transport_t *const *transport, int32_t n);
 void mc_transports_pack(mc_transport_t *const *transport, int32_t n, char *at);
 /* The address of dimension `dim` in a rank's packed ones of `bytes` bytes; NULL: there is none. */
+/* "10.0.0.2, eth0": where a rank of the job is reached, as it has told; "": in memory, or it is not known. */
+void mc_rank_where(const mc_job_t *job, int32_t rank, char where[MC_TRANSPORT_WHERE]);
 const void *mc_transports_find(const char *packed, size_t bytes, int32_t dim);
 
 /* Packs this rank's addresses by dimension for others. */

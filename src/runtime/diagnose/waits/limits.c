@@ -3,6 +3,7 @@
 #include "base/system/log.h"
 #include "runtime/call/adapt.h"
 #include "runtime/call/leads.h"
+#include "runtime/connect/connections.h"
 #include "runtime/diagnose/waits/verdict.h"
 
 /* Between two looks at most this share of a limit counts as waiting: a rank that was elsewhere for
@@ -94,22 +95,62 @@ static int32_t find_absent(const mc_job_t *job)
     return r < job->mesh.size ? r : -1;
 }
 
-/* Once for all requests, and not again for a while. */
-static void say_waiting(mc_job_t *job, const meshcoll_request_t *r)
+/* Of a wait for a new connection. */
+static void print_where(const mc_job_t *job, const mc_wait_t *wait, mc_text_t *text)
+{
+    char where[MC_TRANSPORT_WHERE] = "";
+    if (wait->awaits == MC_AWAITS_GREETING && wait->peer >= 0)
+        mc_rank_where(job, wait->peer, where);
+    if (*where)
+        mc_text_add(text, ", at %s", where);
+}
+
+static void say_calibrating(const mc_job_t *job, const meshcoll_request_t *r, const mc_wait_t *wait)
 {
     char what[MC_WAIT_TEXT];
     mc_text_t text = mc_text(what, sizeof what);
+    print_waited_for(job, wait, &text);
+    print_where(job, wait, &text);
+    mc_log(MC_LOG_WARN,
+           "rank %d has waited %.0f s while links are calibrated, for which MESHCOLL_TIMEOUT sets "
+           "the limit (MESHCOLL_CALIBRATE=off does without): %s",
+           mc_comm_rank_of(&job->order, job->rank), (double)r->watched.waited / 1000, what);
+}
+
+/* Both ends of a connection are in one call, and nothing arrives: it is the network. */
+MC_APART static void say_unconnected(const mc_job_t *job, const meshcoll_request_t *r,
+                                     const mc_wait_t *wait)
+{
+    char what[MC_WAIT_TEXT];
+    mc_text_t text = mc_text(what, sizeof what);
+    mc_waits_t at;
+    if (!job->can_ask || wait->peer < 0 || mc_waits_ask(job, wait->peer, 0, &at) ||
+        mc_verdict_of(wait, &at).made != MC_CALL_MADE)
+        return;
+    mc_wait_print_rank(wait->known_as, &wait->place, &text);
+    print_where(job, wait, &text);
+    mc_log(MC_LOG_WARN,
+           "rank %d has waited %.0f s to connect to %s, which is in the same call: packets seem to "
+           "be lost between "
+           "them (network interfaces: MESHCOLL_NET_DEVICES; ports that a firewall opens: "
+           "MESHCOLL_PORTS); "
+           "MESHCOLL_TIMEOUT sets the limit",
+           mc_comm_rank_of(&job->order, job->rank), (double)r->watched.waited / 1000, what);
+}
+
+/* Once for all requests, and not again for a while. What a program's own calls wait for is its own affair. */
+static void say_waiting(mc_job_t *job, const meshcoll_request_t *r)
+{
     double since_begin;
     mc_wait_t wait;
     if (!mc_notice_due(&job->notice, &since_begin))
         return;
     mc_wait_describe(r, &wait);
     wait.still_ms = r->watched.looked - r->watched.moved;
-    print_waited_for(job, &wait, &text);
-    mc_log(MC_LOG_WARN,
-           "rank %d has waited %.0f s while links are calibrated, for which MESHCOLL_TIMEOUT sets "
-           "the limit (MESHCOLL_CALIBRATE=off does without): %s",
-           mc_comm_rank_of(&job->order, job->rank), (double)r->watched.waited / 1000, what);
+    if (job->is_calibrating)
+        say_calibrating(job, r, &wait);
+    else if (wait.awaits == MC_AWAITS_GREETING)
+        say_unconnected(job, r, &wait);
 }
 
 /* The rank that is waited for comes first: texts that pass on this one may cut its end. */
@@ -125,6 +166,7 @@ static int fail_late(const mc_job_t *job, const meshcoll_request_t *r)
     print_waited_for(job, &wait, &text);
     mc_text_add(&text, "; time limit of %.3g s: ", (double)mc_limits_of(r) / 1000);
     mc_wait_print(&wait, MC_WAIT_SHORT, &text);
+    print_where(job, &wait, &text);
     return mc_fail(MESHCOLL_ERR_TIMEOUT, "%s", what);
 }
 
@@ -140,7 +182,7 @@ int mc_limits_poll(mc_job_t *job, int64_t now)
         n++;
         if (!late && mc_limits_of(r) > 0 && r->watched.waited >= mc_limits_of(r))
             late = r;
-        else if (job->is_calibrating && r->watched.waited >= 1000 * MC_NOTICE_FIRST)
+        else if (r->watched.waited >= 1000 * MC_NOTICE_FIRST)
             say_waiting(job, r);
     }
     mc_waits_publish(job, n, now);
