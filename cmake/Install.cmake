@@ -11,9 +11,11 @@ endforeach()
 install(FILES ${public_headers}
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/meshcoll)
 if(TARGET meshcoll_mpi)
-    install(TARGETS meshcoll_mpi EXPORT meshcollMpiTargets)
-    install(FILES include/meshcoll/mpi.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/meshcoll)
-    install(EXPORT meshcollMpiTargets NAMESPACE meshcoll:: DESTINATION ${package_dir})
+    # A component, which a build for another MPI adds to an installation.
+    install(TARGETS meshcoll_mpi EXPORT meshcollMpiTargets COMPONENT mpi)
+    install(FILES include/meshcoll/mpi.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/meshcoll COMPONENT mpi)
+    install(EXPORT meshcollMpiTargets NAMESPACE meshcoll:: DESTINATION ${package_dir} COMPONENT mpi
+        FILE meshcoll-${MESHCOLL_MPI_NAME}Targets.cmake)
 endif()
 if(TARGET meshcoll_bench_mpi)
     install(TARGETS meshcoll_bench_mpi DESTINATION ${CMAKE_INSTALL_LIBDIR}/meshcoll)
@@ -52,11 +54,10 @@ install(FILES ${PROJECT_BINARY_DIR}/meshcollConfig.cmake
 
 # Relative to the file itself, so that an installed tree can be moved.
 file(RELATIVE_PATH pc_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
-set(pc_names meshcoll)
+configure_file(cmake/meshcoll.pc.in ${PROJECT_BINARY_DIR}/meshcoll.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/meshcoll.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 if(TARGET meshcoll_mpi)
-    list(APPEND pc_names meshcoll-mpi)
+    set(pc ${PROJECT_BINARY_DIR}/meshcoll-${MESHCOLL_MPI_NAME}.pc)
+    configure_file(cmake/meshcoll-mpi.pc.in ${pc} @ONLY)
+    install(FILES ${pc} DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT mpi)
 endif()
-foreach(name IN LISTS pc_names)
-    configure_file(cmake/${name}.pc.in ${PROJECT_BINARY_DIR}/${name}.pc @ONLY)
-    install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
-endforeach()

@@ -1,5 +1,7 @@
 /** @file
- * meshcoll over an MPI communicator: the library meshcoll-mpi, which is linked besides meshcoll.
+ * meshcoll over an MPI communicator: the library meshcoll-mpi, which is linked besides meshcoll. It is
+ * built for one MPI, Open MPI; those for others are called meshcoll-mpich, meshcoll-impi (Intel MPI)
+ * and meshcoll-mvapich.
  * MPI is used while a mesh is created and destroyed, to exchange addresses, and by calls that wait,
  * to keep MPI's messages moving; through its profiling interface (PMPI_…).
  */
@@ -24,7 +26,8 @@ extern "C" {
  * with MPI_THREAD_SINGLE and FUNNELED, and not at all with SERIALIZED, where another thread may be
  * in MPI. A hook that returns 0 at once switches that off.
  *
- * Errors: ERR_INVALID_ARG for an inter-communicator, where MPI is not initialised, or where
+ * Errors: ERR_INVALID_ARG for an inter-communicator, where the program runs another MPI than the
+ * library is built for, where MPI is not initialised, or where
  * MPI_COMM_WORLD has one process but the variables of a launcher (see meshcoll_env) tell of more;
  * those of meshcoll_create_oob.
  */

@@ -9,6 +9,7 @@
 
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* A pointer in Open MPI, an int in MPICH. */
@@ -30,6 +31,49 @@ meshcoll_oob_t mc_mpi_oob(MPI_Comm comm)
     PMPI_Comm_rank(comm, &oob.rank);
     PMPI_Comm_size(comm, &oob.size);
     return oob;
+}
+
+#ifdef OPEN_MPI
+#define BUILT_FOR "Open MPI"
+#else
+#define BUILT_FOR "MPICH"
+#endif
+
+/* A program of another MPI than this library's has communicators of another kind: that is told before the first of them is
+ * used. Names of neither kind pass. */
+static int check_library(void)
+{
+    enum { ROOM = 8193, SHOWN = 60 }; /* MPICH's versions are longer than this MPI may know */
+    static const struct {
+        const char *name, *built_for;
+    } known[] = {{"Open MPI", "Open MPI"},
+                 {"Spectrum MPI", "Open MPI"},
+                 {"MPICH", "MPICH"},
+                 {"Intel(R) MPI", "MPICH"},
+                 {"MVAPICH", "MPICH"}};
+    char *const version = calloc(1, ROOM), why[400];
+    int length = 0, status = MESHCOLL_OK;
+    if (!version)
+        return meshcoll_fail(MESHCOLL_ERR_NO_MEMORY, "out of memory: the version of MPI");
+    PMPI_Get_library_version(version, &length);
+    for (char *at = version; (at = strchr(at, '\t')) != NULL;)
+        *at = ' ';
+    for (size_t i = 0; i < sizeof known / sizeof *known && !status; i++) {
+        if (!strstr(version, known[i].name))
+            continue;
+        if (strcmp(known[i].built_for, BUILT_FOR) == 0)
+            break;
+        snprintf(
+            why, sizeof why,
+            "meshcoll_create: this library of meshcoll is built for " BUILT_FOR
+            ", and the program runs \"%.*s\": link it with meshcoll-mpi where MPI is Open MPI, "
+            "else meshcoll-mpich, meshcoll-impi or meshcoll-mvapich, built with "
+            "-DMPI_C_COMPILER=mpicc of that MPI (README.md)",
+            (int)(strcspn(version, ",\n") < SHOWN ? strcspn(version, ",\n") : SHOWN), version);
+        status = meshcoll_fail(MESHCOLL_ERR_INVALID_ARG, why);
+    }
+    free(version);
+    return status;
 }
 
 static int check_comm(MPI_Comm comm)
@@ -65,14 +109,16 @@ static int check_alone(MPI_Comm comm)
 
 int meshcoll_create(MPI_Comm comm, const meshcoll_params_t *params, meshcoll_t **mesh)
 {
-    int initialized = 0, finalized = 0;
+    int initialized = 0, finalized = 0, status = check_library();
+    if (status)
+        return status;
     PMPI_Initialized(&initialized);
     PMPI_Finalized(&finalized);
     if (!initialized || finalized || comm == MPI_COMM_NULL || !mesh)
         return meshcoll_fail(MESHCOLL_ERR_INVALID_ARG,
                              "meshcoll_create: expected MPI to be initialised and not finalised, a "
                              "communicator and a pointer to a mesh");
-    int status = check_comm(comm); /* the same on all ranks */
+    status = check_comm(comm); /* the same on all ranks */
     if (!status)
         status = check_alone(comm);
     if (status)

@@ -76,7 +76,7 @@ mpirun_ranks() {
 
 # has_mpi: was it built with MPI?
 has_mpi() {
-    [ -e "${MESHCOLL_BUILD_DIR:-build/test}/libmeshcoll-mpi.so" ]
+    compgen -G "${MESHCOLL_BUILD_DIR:-build/test}/libmeshcoll-m*pi*.so" >/dev/null
 }
 
 finish() {

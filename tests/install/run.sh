@@ -104,6 +104,24 @@ for name in meshcoll meshcoll-mpi; do
 done
 echo "symbols: ok"
 
+# A program of another MPI is told so, in both directions; each finds its own library.
+if [ $mpi = ON ] && command -v mpicc.openmpi >/dev/null && command -v mpicc.mpich >/dev/null; then
+    for is in openmpi mpich; do
+        "mpicc.$is" -shared -fPIC -D_GNU_SOURCE -I"$here/../../src" -I"$work/prefix/include" "$here/../../src/mpi/create_mpi.c" \
+            -L"$work/prefix/lib" -lmeshcoll -o "$work/libfor-$is.so"
+    done
+    for is in openmpi mpich; do
+        for for in openmpi mpich; do
+            "mpicc.$is" -I"$work/prefix/include" "$here/consumer/mpi.c" -L"$work/prefix/lib" -lmeshcoll "$work/libfor-$for.so" \
+                -Wl,-rpath,"$work" -o "$work/mixed" 2>"$work/mixed.log"
+            said=$("$work/mixed" 2>&1) || true
+            [ "$said" = "$expected $([ $is = $for ] && echo success || echo "an argument is invalid")" ] ||
+                { echo "a program of $is with the library for $for said: $said"; exit 1; }
+        done
+    done
+    echo "MPIs: ok"
+fi
+
 # A tool that intercepts MPI sees none of the library's own calls.
 lib=$(find "$work/prefix" -name 'libmeshcoll-mpi.so')
 if [ -n "$lib" ] && nm -D --undefined-only "$lib" | grep -E ' MPI_'; then
