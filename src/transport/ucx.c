@@ -288,14 +288,12 @@ static uint32_t handle_headers(ucx_t *ucx)
     return n;
 }
 
-static void stop_listening(ucx_t *ucx)
+/* A receive of a header that has begun to come cannot be cancelled: it keeps its memory until the worker has gone, and
+ * nobody waits for the rest, whose sender may be stopped. */
+static void stop_listening(const ucx_t *ucx)
 {
     if (ucx->headers && ucx->headers->request)
         ucp_request_cancel(ucx->worker, ucx->headers->request);
-    while (ucx->headers && ucx->headers->request)
-        ucp_worker_progress(ucx->worker);
-    free(ucx->headers);
-    ucx->headers = NULL;
 }
 
 static uint32_t ucx_progress(mc_transport_t *t)
@@ -378,6 +376,7 @@ static void ucx_close(mc_transport_t *t)
         ucp_worker_release_address(ucx->worker, ucx->address);
     destroy_worker(ucx);
     free(ucx->whole);
+    free(ucx->headers);
     free(ucx);
 }
 
