@@ -33,11 +33,13 @@ Test(bootstrap, names_missing_ranks)
 /* Ranks ---------------------------------------------------------------------------------------- */
 
 enum { MOST = 64 };
+#define LIMIT 1.0
 
 typedef struct {
     int size, rounds;
-    int ends;    /* this rank ends before the second allgather; -1: none */
-    int again;   /* how often it joins once more */
+    int ends;  /* this rank ends before the second allgather; -1: none */
+    int again; /* how often it joins once more */
+    int stopped; /* the rank before this one is stopped there, where the time limit is LIMIT; 0: none */
     int refused; /* libcrypto makes no digests for this rank; 0: for all */
     const char *secret;
     const char *hosts; /* Slurm's list; NULL: none */
@@ -120,13 +122,19 @@ static int be_rank(const trial_t *t, int rank, int port)
     for (int i = 0; i < t->rounds && !status; i++) {
         if (i == 1 && rank == t->ends)
             _exit(0);
+        if (i == 1 && t->stopped)
+            mc_bootstrap_made(bootstrap, LIMIT);
+        while (i == 1 && rank == t->stopped - 1)
+            pause();
         status = gather(&oob, i);
     }
     for (int i = 0; i < t->again && !status; i++)
         status = join_again(&mine);
-    if (status == 2 && t->ends >= 0) {
-        char wanted[32];
-        snprintf(wanted, sizeof wanted, "rank %d has ended", t->ends);
+    if (status == 2 && (t->ends >= 0 || t->stopped)) {
+        char wanted[64];
+        snprintf(wanted, sizeof wanted,
+                 t->stopped ? "rank %d was waited for too long" : "rank %d has ended",
+                 t->stopped ? t->stopped - 1 : t->ends);
         status = strstr(mc_bootstrap_failure(bootstrap), wanted) ? 2 : 5;
     }
     mc_bootstrap_close(bootstrap);
@@ -144,7 +152,12 @@ static void run_ranks(const trial_t *t, int how[MOST])
             _exit(be_rank(t, r, port));
     }
     for (int r = 0; r < t->size; r++)
-        cr_assert_eq(waitpid(pid[r], &how[r], 0), pid[r]);
+        if (r != t->stopped - 1)
+            cr_assert_eq(waitpid(pid[r], &how[r], 0), pid[r]);
+    if (!t->stopped)
+        return;
+    kill(pid[t->stopped - 1], SIGKILL);
+    cr_assert_eq(waitpid(pid[t->stopped - 1], &how[t->stopped - 1], 0), pid[t->stopped - 1]);
 }
 
 Test(bootstrap, gathers, .timeout = 120)
@@ -171,6 +184,20 @@ Test(bootstrap, tells_who_ended, .timeout = 120)
         for (int r = 0; r < t.size; r++)
             cr_expect(WIFEXITED(how[r]) && WEXITSTATUS(how[r]) == (r == ends[i] ? 0 : 2),
                       "rank %d ends, rank %d: %d", ends[i], r, how[r]);
+    }
+}
+
+/* Whichever rank is stopped, wherever it is in the tree: who waits for one that waits for it does not blame that one. */
+Test(bootstrap, tells_who_is_stopped, .timeout = 120)
+{
+    enum { SIZE = 7 };
+    int how[MOST];
+    for (int stopped = 1; stopped <= SIZE; stopped += 3) {
+        const trial_t t = {.size = SIZE, .rounds = 3, .ends = -1, .stopped = stopped, .secret = ""};
+        run_ranks(&t, how);
+        for (int r = 0; r < t.size; r++)
+            cr_expect(r == stopped - 1 || (WIFEXITED(how[r]) && WEXITSTATUS(how[r]) == 2),
+                      "rank %d is stopped, rank %d: %d", stopped - 1, r, how[r]);
     }
 }
 

@@ -49,7 +49,7 @@ static int allgather(void *context, const void *in, void *out, size_t bytes)
 {
     mc_tree_t *const tree = context;
     const double grace = tree->complete ? 0 : MC_TREE_FIRST;
-    const double deadline = tree->unlimited ? MC_WIRE_FOREVER : mc_now() + tree->timeout + grace;
+    const double deadline = tree->timeout > 0 ? mc_now() + tree->timeout + grace : MC_WIRE_FOREVER;
     const int status = mc_tree_allgather(tree, in, out, bytes, deadline);
     tree->complete |= !status;
     return status;
@@ -73,9 +73,10 @@ const mc_endpoint_t *mc_bootstrap_reached(mc_bootstrap_t *b)
     return b->reached.family ? &b->reached : NULL;
 }
 
-void mc_bootstrap_unlimited(mc_bootstrap_t *bootstrap)
+void mc_bootstrap_made(mc_bootstrap_t *bootstrap, double seconds)
 {
-    bootstrap->unlimited = true;
+    bootstrap->made = true;
+    bootstrap->timeout = seconds;
 }
 
 const char *mc_bootstrap_failure(const mc_bootstrap_t *bootstrap)

@@ -24,8 +24,9 @@ void mc_bootstrap_close(void *bootstrap);
 meshcoll_oob_t mc_bootstrap_oob(mc_bootstrap_t *bootstrap);
 /* This end of a connection to another rank, one of another host if there is any; NULL: there is none. */
 const mc_endpoint_t *mc_bootstrap_reached(mc_bootstrap_t *bootstrap);
-/* From now on an allgather waits for as long as all ranks live: it is the barrier of a destroy. */
-void mc_bootstrap_unlimited(mc_bootstrap_t *bootstrap);
+/* The mesh is made: from now on an allgather is the barrier of its destruction, and waits for these seconds; 0: for as
+ * long as all ranks live. */
+void mc_bootstrap_made(mc_bootstrap_t *bootstrap, double seconds);
 /* The sentence of the failure that ended it; NULL: it works. */
 const char *mc_bootstrap_failure(const mc_bootstrap_t *bootstrap);
 

@@ -199,7 +199,7 @@ static void say_waiting(exchange_t *x, const mc_branch_t *branch)
     char name[MC_WIRE_NAME], stall[STALL];
     const mc_tree_t *const tree = x->tree;
     const bool up = branch == &tree->parent;
-    if (!mc_notice_due(&x->notice, &waited) || tree->unlimited ||
+    if (!mc_notice_due(&x->notice, &waited) || tree->made ||
         (up && !x->awaited && (!tree->complete || waited < MC_NOTICE_AGAIN)))
         return;
     fprintf(
@@ -232,10 +232,10 @@ static int fail_late(const exchange_t *x, const mc_branch_t *branch)
 {
     char stall[STALL];
     return mc_tree_fail(
-        x->tree,
-        "rank %d was waited for too long while a mesh was created: rank %d waited %g s "
-        "(MESHCOLL_BOOTSTRAP_TIMEOUT)%s",
-        branch->rank, x->tree->self.rank, x->tree->timeout, stall_text(x, branch->fd, stall));
+        x->tree, "rank %d was waited for too long %s: rank %d waited %g s (%s)%s", branch->rank,
+        x->tree->made ? "in meshcoll_destroy" : "while a mesh was created", x->tree->self.rank,
+        x->tree->timeout, x->tree->made ? "MESHCOLL_TIMEOUT" : "MESHCOLL_BOOTSTRAP_TIMEOUT",
+        stall_text(x, branch->fd, stall));
 }
 
 static int send_message(exchange_t *x, mc_branch_t *to, uint32_t kind, void *data, size_t bytes)

@@ -31,7 +31,8 @@ typedef struct mc_bootstrap {
     mc_branch_t parent, child[MC_FANOUT];
     int32_t n_children; /* that it has in the end */
     bool complete;      /* all ranks have joined, as an exchange has shown */
-    bool unlimited, broken;
+    bool made;          /* so is the mesh */
+    bool broken;
     char why[MC_TREE_WHY];
     mc_endpoint_t reached; /* of this process; family 0: not known yet */
 } mc_tree_t;

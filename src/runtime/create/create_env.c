@@ -32,7 +32,7 @@ static int create(mc_bootstrap_t *bootstrap, const meshcoll_params_t *params, me
     int status = mc_handle_create(&creation, mesh);
     if (!status) {
         if (!(*mesh)->ranks.job_rank) /* else it is closed */
-            mc_bootstrap_unlimited(bootstrap);
+            mc_bootstrap_made(bootstrap, (double)(*mesh)->timeout_ms / 1e3);
         return MESHCOLL_OK;
     }
     if (mc_bootstrap_failure(bootstrap))
