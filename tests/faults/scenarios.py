@@ -60,7 +60,7 @@ SCENARIOS = [
     Scenario("early-rank0", "early", "kill -9 of rank 0 as soon as there is a mesh", first=True, short=1),
     Scenario("creation", "creation", "kill -9 while the mesh is made: all end", ends="any", within=15.0,
              env={"MESHCOLL_BOOTSTRAP_TIMEOUT": "5"}),
-    Scenario("halt", "halt", "SIGSTOP while the mesh is made", TIMEOUT, within=TIME_LIMIT + 10.0, act="end_halted",
+    Scenario("halt", "halt", "SIGSTOP while the mesh is made", TIMEOUT, within=TIME_LIMIT + 6.0, act="end_halted",
              env={"MESHCOLL_BOOTSTRAP_TIMEOUT": str(TIME_LIMIT), **LIMIT}, short=1),
     *halted_calibrating(),
     Scenario("further", "further", "kill -9 while the others make another mesh, which waits for all", short=1),

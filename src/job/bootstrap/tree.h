@@ -11,7 +11,7 @@ enum { MC_FANOUT = 4, MC_TREE_WHY = 480 };
 
 /* Seconds beyond the time limit, so that who knows most fails first: rank 0, which knows who has not joined; then who
  * waits for its children to connect; then the first exchange, which waits for all of them. */
-enum { MC_TREE_GRACE = 5, MC_TREE_FIRST = 8 };
+enum { MC_TREE_GRACE = 2, MC_TREE_FIRST = 4 };
 
 /* Seconds between two calls of `check`. */
 #define MC_TREE_CHECK 0.2
