@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -331,4 +332,15 @@ Test(shm_memory, a_process_that_has_ended_is_gone_also_before_its_parent_waits)
         _exit(watch_peer());
     cr_assert_eq(waitpid(rank, &how, 0), rank);
     cr_expect(WIFEXITED(how) && WEXITSTATUS(how) == 0, "exit status %d", WEXITSTATUS(how));
+}
+
+/* It would end the process by SIGXFSZ. */
+Test(shm_memory, is_no_longer_than_files_may_be)
+{
+    mc_shm_mapping_t mapping;
+    mc_shm_address_t address;
+    cr_assert_eq(setrlimit(RLIMIT_FSIZE, &(struct rlimit){5 << 20, RLIM_INFINITY}), 0);
+    cr_assert_eq(mc_shm_memory_create(2, false, &mapping, &address), MESHCOLL_OK);
+    cr_expect_eq(mc_shm_memory_create(16, false, &mapping, &address), MESHCOLL_ERR_TRANSPORT);
+    cr_expect_not_null(strstr(meshcoll_last_error(), "ulimit -f"), "%s", meshcoll_last_error());
 }
