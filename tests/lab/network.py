@@ -341,6 +341,15 @@ def cards(lab):
     job.expect_good()
     job.expect("lead to the other ranks: eth0,eth1$", [0])
     job.expect_not("is not used")
+    in_room(first, "ip", "link", "del", "eth1")
+    for number, box in enumerate(lab.boxes):    # more numbers of the card by which they have met
+        in_room(box, "ip", "addr", "add", f"10.99.0.{number + 1}/24", "dev", "eth0")
+        in_room(box, "nft", "add table inet hole; add chain inet hole in { type filter hook input priority 0; }; "
+                "add rule inet hole in ip daddr 10.99.0.0/24 drop")
+    job = Job(lab.boxes * 2, **env).run()
+    job.expect_good()
+    job.expect("lead to the other ranks: eth0$", [0])
+    job.expect_not("is not used")
 
 
 def loopback(lab):

@@ -140,6 +140,7 @@ Test(network, bridges_come_last_whatever_the_family, .timeout = 30)
     cr_expect_str_eq(devices, "net1");
     cr_assert_eq(mc_network_common(&both, also), 1);
     cr_expect_eq(also[0].bits, 64);
+    cr_expect_eq(all[0].bits[0], 0, "all have met there");
     cr_expect(mc_network_is_same(mc_network_in(&all[0], &also[0]), &all[0].at[1]));
     mc_network_devices(&both, 0, also, 1, devices);
     cr_expect_str_eq(devices, "net1,eth0");

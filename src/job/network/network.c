@@ -93,9 +93,26 @@ static bool is_shared(uint32_t bits, uint16_t family)
     return bits + 1 < (family == 6 ? 128U : 32U);
 }
 
-static void set_bits(mc_network_t *w, const struct ifaddrs *a)
+/* The interface of the first address is the one by which ranks meet, which is used anyway. */
+static void find_met(const mc_network_t *w, const struct ifaddrs *all, char met[IF_NAMESIZE])
 {
+    *met = '\0';
+    for (const struct ifaddrs *a = all; a && w->n > 0; a = a->ifa_next) {
+        if (!is_usable(a))
+            continue;
+        const mc_endpoint_t e = mc_wire_endpoint(a->ifa_addr);
+        if (mc_network_is_same(&w->at[0], &e))
+            name_of(a, met);
+    }
+}
+
+static void set_bits(mc_network_t *w, const struct ifaddrs *a, const char *met)
+{
+    char name[IF_NAMESIZE];
     if (!is_usable(a) || !a->ifa_netmask || is_link_local(a) || is_bridge(a))
+        return;
+    name_of(a, name);
+    if (strcmp(name, met) == 0)
         return;
     const mc_endpoint_t e = mc_wire_endpoint(a->ifa_addr);
     const uint32_t bits = bits_of(a);
@@ -124,8 +141,10 @@ void mc_network_find(uint64_t space, const mc_endpoint_t *reached, mc_network_t 
                 const mc_endpoint_t e = mc_wire_endpoint(a->ifa_addr);
                 add(&w, &e);
             }
+        char met[IF_NAMESIZE];
+        find_met(&w, all, met);
         for (const struct ifaddrs *a = all; a; a = a->ifa_next)
-            set_bits(&w, a);
+            set_bits(&w, a, met);
         freeifaddrs(all);
     }
     *network = w;
@@ -196,7 +215,7 @@ const mc_endpoint_t *mc_network_in(const mc_network_t *w, const mc_subnet_t *sub
  * host. */
 static bool is_common(const mc_networks_t *all, const mc_subnet_t *s)
 {
-    bool has_met = true, several = false;
+    bool several = false;
     for (int32_t r = 0; r < all->n; r++) {
         const mc_network_t *const w = mc_network_of(all, r), *const next = mc_network_of(
                                                                  all, (r + 1) % all->n);
@@ -204,9 +223,8 @@ static bool is_common(const mc_networks_t *all, const mc_subnet_t *s)
         if (!a || !b || (w->space != next->space && mc_network_is_same(a, b)))
             return false;
         several |= w->space != next->space;
-        has_met &= is_in(s, &w->at[0]);
     }
-    return several && !has_met;
+    return several;
 }
 
 int32_t mc_network_common(const mc_networks_t *all, mc_subnet_t found[MC_NETWORK_ADDRESSES])

@@ -13,7 +13,8 @@ typedef struct {
     uint32_t n;       /* addresses, without those of the loopback */
     uint32_t reached; /* 1: at at[0] it reached, or was reached by, another rank */
     mc_endpoint_t at[MC_NETWORK_ADDRESSES]; /* the likeliest first, bridges last; ports 0 */
-    /* By address, of its subnet; 0: in which nobody else is sought, as it joins two ports, is link-local or a bridge's. */
+    /* By address, of its subnet; 0: in which nobody else is sought, as it joins two ports, is link-local, a bridge's, or of
+     * the first one's interface. */
     unsigned char bits[MC_NETWORK_ADDRESSES];
 } mc_network_t;
 
@@ -40,8 +41,8 @@ static inline const mc_network_t *mc_network_of(const mc_networks_t *networks, i
     return (const mc_network_t *)((const char *)networks->first + (size_t)rank * networks->stride);
 }
 
-/* Subnets in which every namespace has an address of its own, besides the one by which all ranks have met: found by
- * numbers, so that they may be several networks. Returns how many; the same on all ranks. */
+/* Subnets in which every namespace has an address of its own, besides those of the interfaces by which ranks meet: found
+ * by numbers, so that they may be several networks. Returns how many; the same on all ranks. */
 int32_t mc_network_common(const mc_networks_t *networks, mc_subnet_t found[MC_NETWORK_ADDRESSES]);
 /* The address in a subnet; NULL: there is none. */
 const mc_endpoint_t *mc_network_in(const mc_network_t *network, const mc_subnet_t *subnet);
