@@ -304,15 +304,15 @@ MESHCOLL_API int meshcoll_barrier(meshcoll_t *mesh);
 /**
  * The collectives with blocks of unequal sizes. Rank r's block has counts[r] elements and starts
  * displs[r] elements into the buffer that holds all blocks; displs == NULL: back to back in rank
- * order. Both arrays have size() entries and are read before the call returns. Blocks of an output
- * must not overlap. `count` is counts[rank]. In place: this rank's block of the other buffer (out
- * == in + displs[rank] elements, or the reverse).
+ * order. Both arrays have size() entries, read before the call returns. Blocks of an output must
+ * not overlap, nor one of in and one of out, but for in place; empty ones may lie anywhere. `count`
+ * is counts[rank]. In place: out == in + displs[rank] elements, or the reverse.
  *
  * Unlike in MPI, all ranks pass the same `counts`, also where they are not the root: a block may
- * pass through other ranks. displs matter only on ranks that have the buffer. The functions
- * …_at_root follow MPI: only the root passes counts and displs (NULL elsewhere), other ranks only
- * their own `count`, which must equal the root's. The root exchanges each block directly with its
- * rank then; ERR_STRATEGY if the call gives a strategy other than a star along all dimensions.
+ * pass through other ranks. displs are read only where the buffer is. The functions …_at_root
+ * follow MPI: only the root passes counts and displs (NULL elsewhere), other ranks only their own
+ * `count`, which must equal the root's. The root exchanges each block directly with its rank then;
+ * ERR_STRATEGY if the call gives a strategy other than a star along all dimensions.
  *
  * For an alltoallv a rank passes only its own counts: in_counts[r] elements go to rank r, whose
  * out_counts of this rank must be equal. Blocks are therefore sent directly, unless a strategy is

@@ -19,6 +19,7 @@ typedef struct {
     meshcoll_collective_t collective;
     int n, root;
     bool in_place, packed;
+    bool shared; /* blocks of in and out lie in turns in one workspace */
     /* by rank: the tables it gives; [0]: of in, which only alltoall has, [1]: `counts` and `displs` */
     size_t counts[2][RANKS][RANKS], displs[2][RANKS][RANKS];
     int32_t memory[2][RANKS][ROOM];
@@ -48,6 +49,26 @@ static void lay_out(const run_t *run, const size_t *counts, size_t *displs)
     cr_assert_lt(end, ROOM);
 }
 
+/* A block of in, then one of out. */
+static void lay_out_in_turns(run_t *run, int r)
+{
+    size_t end = 0;
+    for (int i = 0; i < 2 * run->n; i++) {
+        run->displs[i % 2][r][i / 2] = end;
+        end += run->counts[i % 2][r][i / 2];
+    }
+    cr_assert_lt(end, ROOM);
+}
+
+/* Where an empty block lies does not matter; but for a rank's own, by which the test finds its place. */
+static void spoil_empty(run_t *run, int r)
+{
+    for (int k = 0; k < 2; k++)
+        for (int s = 0; s < run->n; s++)
+            if (s != r && run->counts[k][r][s] == 0)
+                run->displs[k][r][s] = SIZE_MAX - (size_t)s;
+}
+
 /* How many elements rank `from` has for rank `to`; the same both ways where it is in place. */
 static size_t exchanged(const run_t *run, int from, int to)
 {
@@ -65,6 +86,9 @@ static void make_tables(run_t *run, size_t scale)
         }
         for (int k = 0; k < 2; k++)
             lay_out(run, run->counts[k][r], run->displs[k][r]);
+        if (run->shared)
+            lay_out_in_turns(run, r);
+        spoil_empty(run, r);
     }
 }
 
@@ -74,7 +98,7 @@ static void place(run_t *run, int r)
     const bool has_in = move->from != MC_ROOT || r == run->root;
     const bool has_out = move->to != MC_ROOT || r == run->root;
     run->in[r] = has_in ? run->memory[0][r] : NULL;
-    run->out[r] = has_out ? run->memory[1][r] : NULL;
+    run->out[r] = has_out ? run->memory[run->shared ? 0 : 1][r] : NULL;
     if (!run->in_place || !has_in || !has_out)
         return;
     if (move->to == MC_SHARD)
@@ -122,7 +146,7 @@ static void check(const run_t *run, const char *name)
         if (!run->out[r])
             continue;
         memcpy(right, run->out[r], sizeof right / (blocks ? 1 : 4));
-        for (int i = 0; i < ROOM && !run->in_place; i++)
+        for (int i = 0; i < ROOM && !run->in_place && !run->shared; i++)
             right[i] = FILL;
         for (int s = blocks ? 0 : r; s < (blocks ? run->n : r + 1); s++)
             for (size_t k = 0; k < run->counts[1][r][s]; k++)
@@ -131,6 +155,15 @@ static void check(const run_t *run, const char *name)
             cr_assert_eq(run->out[r][i], right[i], "%s: rank %d: out[%d] is %d, expected %d", name,
                          r, i, run->out[r][i], right[i]);
     }
+}
+
+/* Of ranks without the buffer whose blocks they tell of, displs do not matter. */
+static const size_t *displs_of(const run_t *run, int r)
+{
+    const size_t *const none = (const size_t *)sizeof none; /* where nothing is */
+    if (run->packed)
+        return NULL;
+    return move_of(run)->rooted && r != run->root ? none : run->displs[1][r];
 }
 
 static meshcoll_args_t args_of(const run_t *run, int r, const char *strategy)
@@ -145,7 +178,7 @@ static meshcoll_args_t args_of(const run_t *run, int r, const char *strategy)
                              .root = run->root,
                              .strategy = strategy,
                              .counts = run->counts[1][r],
-                             .displs = run->packed ? NULL : run->displs[1][r],
+                             .displs = displs_of(run, r),
                              .in_counts = exchange ? run->counts[0][r] : NULL,
                              .in_displs = exchange && !run->packed ? run->displs[0][r] : NULL};
 }
@@ -169,7 +202,10 @@ static void run_once(const world_t *w, run_t *run, const char *strategy)
     meshcoll_request_t *request[RANKS];
     char name[2304];
     snprintf(name, sizeof name, "%s: %s%s%s", meshcoll_collective_name(run->collective),
-             strategy ? strategy : "the planner's", run->in_place ? ", in place" : "",
+             strategy ? strategy : "the planner's",
+             run->shared     ? ", in one workspace"
+             : run->in_place ? ", in place"
+                             : "",
              run->packed ? ", packed" : "");
     fill(run);
     for (int r = 0; r < w->n; r++) {
@@ -190,9 +226,10 @@ static void sweep_strategy(const world_t *w, run_t *run, const char *strategy)
     static const size_t scale[] = {0, 1, 9};
     char text[2048];
     for (size_t i = 0; i < MC_COUNT(scale); i++)
-        for (int how = 0; how < 4; how++) {
+        for (int how = 0; how < (run->collective == MESHCOLL_ALLTOALL ? 5 : 4); how++) {
             run->in_place = how & 1;
             run->packed = how & 2;
+            run->shared = how & 4;
             make_tables(run, scale[i]);
             snprintf(text, sizeof text, "%s%s", strategy ? strategy : "",
                      strategy && how > 1 ? (strchr(strategy, '|') ? " segments=4" : " segments=3")
@@ -287,6 +324,36 @@ static void expect_refused(meshcoll_t *mesh, const meshcoll_args_t *args, const 
     cr_expect_lt(meshcoll_init(mesh, args, &request), 0);
     cr_expect(strstr(meshcoll_last_error(), why), "expected \"%s\" in \"%s\"", why,
               meshcoll_last_error());
+}
+
+/* In and out overlap where blocks of them do, not where one lies in a gap of the other. */
+Test(blocks, may_lie_between_others)
+{
+    static const size_t counts[] = {1, 2, 3, 4}, displs[] = {2, 40, 10, 20};
+    static int32_t v[64];
+    meshcoll_t *rank[4];
+    meshcoll_request_t *request;
+    cr_assert_eq(mc_inproc_create("box=2,gpu=2", NULL, rank), MESHCOLL_OK);
+    for (size_t at = 0; at < 64; at++) {
+        const meshcoll_args_t a = {.size = sizeof a,
+                                   .collective = MESHCOLL_ALLGATHER,
+                                   .in = v + at,
+                                   .out = v,
+                                   .count = counts[2],
+                                   .datatype = MESHCOLL_INT32,
+                                   .counts = counts,
+                                   .displs = displs};
+        bool free = true;
+        for (int r = 0; r < 4; r++)
+            free = free && (at + counts[2] <= displs[r] || displs[r] + counts[r] <= at);
+        const int status = meshcoll_init(rank[2], &a, &request);
+        cr_expect_eq(status, free || at == displs[2] ? MESHCOLL_OK : MESHCOLL_ERR_INVALID_ARG,
+                     "at %zu: %s", at, meshcoll_last_error());
+        if (!status)
+            meshcoll_free(request);
+    }
+    for (int r = 0; r < 4; r++)
+        meshcoll_destroy(rank[r]);
 }
 
 Test(blocks, tables_are_checked)

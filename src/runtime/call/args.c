@@ -19,9 +19,11 @@ static size_t extent_of(const meshcoll_t *h, const size_t *counts, const size_t 
     for (int32_t r = 0; r < h->mesh.size; r++) {
         const size_t at = displs ? displs[r] : next;
         next += counts[r];
+        if (counts[r] == 0)
+            continue;
         if (r == own_rank(h))
             *start = at;
-        if (counts[r] > 0 && at + counts[r] > end)
+        if (at + counts[r] > end)
             end = at + counts[r];
     }
     return end;
@@ -50,18 +52,88 @@ mc_needs_t mc_args_needs(const meshcoll_t *h, const meshcoll_args_t *a)
     return n;
 }
 
-/* In place, both tables of an alltoallv must be equal. */
+/* In place, both tables of an alltoallv must be equal, but for where empty blocks lie. */
 static bool same_blocks(const meshcoll_t *h, const meshcoll_args_t *a)
 {
     size_t in = 0, out = 0;
     bool same = true;
     for (int32_t r = 0; a->in_counts && r < h->mesh.size && same; r++) {
         same = a->in_counts[r] == a->counts[r] &&
-               (a->in_displs ? a->in_displs[r] : in) == (a->displs ? a->displs[r] : out);
+               (a->counts[r] == 0 ||
+                (a->in_displs ? a->in_displs[r] : in) == (a->displs ? a->displs[r] : out));
         in += a->in_counts[r];
         out += a->counts[r];
     }
     return same;
+}
+
+/* What a buffer consists of: one block, where there are no counts, or one for each rank. */
+typedef struct {
+    const char *base;
+    const size_t *counts, *displs;
+    size_t bytes, element; /* of the one; of an element of the others */
+    int32_t n;
+} blocks_t;
+
+/* Its block after *at, which begins with 0, of the bytes *first to *end; false: there is none. */
+static bool next_block(const blocks_t *b, int32_t *at, size_t *next, uintptr_t *first,
+                       uintptr_t *end)
+{
+    for (; *at < b->n; ++*at) {
+        const size_t count = b->counts ? b->counts[*at] : b->bytes;
+        const size_t start = b->displs ? b->displs[*at] : *next;
+        *next += count;
+        if (count == 0)
+            continue;
+        *first = (uintptr_t)b->base + start * b->element;
+        *end = *first + count * b->element;
+        ++*at;
+        return true;
+    }
+    return false;
+}
+
+static bool meets(const blocks_t *b, uintptr_t first, uintptr_t end)
+{
+    uintptr_t f, e;
+    int32_t at = 0;
+    size_t next = 0;
+    bool met = false;
+    while (!met && next_block(b, &at, &next, &f, &e))
+        met = f < end && first < e;
+    return met;
+}
+
+/* Of a buffer that has the blocks of all ranks where `whole`, and as many bytes up to the end of the last. */
+static blocks_t blocks_of(const meshcoll_t *h, const meshcoll_args_t *a, const void *base,
+                          size_t bytes, bool whole, bool is_in)
+{
+    const bool own = a->in_counts && is_in;
+    blocks_t b = {.base = base, .bytes = bytes, .element = 1, .n = 1};
+    if (!whole || !a->counts)
+        return b;
+    b.element = meshcoll_datatype_size(a->datatype);
+    b.counts = own ? a->in_counts : a->counts;
+    b.displs = own ? a->in_displs : a->displs;
+    b.n = h->mesh.size;
+    return b;
+}
+
+static bool overlap(const meshcoll_t *h, const meshcoll_args_t *a, const mc_needs_t *n)
+{
+    const mc_move_t *const move = &mc_moves[a->collective];
+    const blocks_t in = blocks_of(h, a, a->in, n->in, move->from != MC_SHARD, true);
+    const blocks_t out = blocks_of(h, a, a->out, n->out, move->to != MC_SHARD, false);
+    const uintptr_t i = (uintptr_t)a->in, o = (uintptr_t)a->out;
+    uintptr_t first, end;
+    int32_t at = 0;
+    size_t next = 0;
+    bool met = false;
+    if (!n->in || !n->out || i + n->in <= o || o + n->out <= i)
+        return false;
+    while (!met && next_block(&in, &at, &next, &first, &end))
+        met = first < o + n->out && o < end && meets(&out, first, end);
+    return met;
 }
 
 static int check_place(const meshcoll_t *h, const meshcoll_args_t *a, const mc_needs_t *n)
@@ -69,7 +141,7 @@ static int check_place(const meshcoll_t *h, const meshcoll_args_t *a, const mc_n
     const mc_move_t *const move = &mc_moves[a->collective];
     const char *const in = a->in;
     char *const out = a->out;
-    if (!n->in || !n->out || in + n->in <= out || out + n->out <= in)
+    if (!overlap(h, a, n))
         return MESHCOLL_OK;
     const bool in_block = move->from == MC_SHARD, out_block = move->to == MC_SHARD;
     const char *const wanted_in = in_block ? out + n->block : out_block ? in : out;
@@ -115,7 +187,8 @@ static int check_count(const meshcoll_t *h, const meshcoll_args_t *a)
     return MESHCOLL_OK;
 }
 
-/* Adds up the elements of all blocks, each below a limit at which no sum of them overflows. */
+/* Adds up the elements of all blocks, each below a limit at which no sum of them overflows. Where an empty one lies does
+ * not matter. */
 static int add_counts(const meshcoll_t *h, const meshcoll_args_t *a, const size_t *counts,
                       const size_t *displs, size_t *total)
 {
@@ -123,11 +196,11 @@ static int add_counts(const meshcoll_t *h, const meshcoll_args_t *a, const size_
     const size_t most = SIZE_MAX / 4 / ranks / meshcoll_datatype_size(a->datatype);
     size_t sum = 0;
     for (size_t r = 0; r < ranks; r++) {
-        if (counts[r] > most || (displs && displs[r] > most * ranks))
+        const size_t at = displs && counts[r] > 0 ? displs[r] : 0;
+        if (counts[r] > most || at > most * ranks)
             return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                            "%s: rank %zu's block of %zu elements at %zu overflows; at most %zu",
-                           meshcoll_collective_name(a->collective), r, counts[r],
-                           displs ? displs[r] : 0, most);
+                           meshcoll_collective_name(a->collective), r, counts[r], at, most);
         sum += counts[r];
     }
     *total = sum;
@@ -136,7 +209,7 @@ static int add_counts(const meshcoll_t *h, const meshcoll_args_t *a, const size_
 
 const size_t mc_no_counts[1];
 
-/* Checks blocks of unequal sizes. `count` becomes a number that all ranks know: the elements of all
+/* Checks blocks of unequal sizes; drops displs of a buffer that this rank does not have. `count` becomes a number that all ranks know: the elements of all
  * blocks. */
 static int check_blocks(const meshcoll_t *h, meshcoll_args_t *a)
 {
@@ -153,6 +226,8 @@ static int check_blocks(const meshcoll_t *h, meshcoll_args_t *a)
                        "%s: counts of blocks are for scatter, gather, allgather and "
                        "reduce_scatter; alltoall needs in_counts too",
                        move->name);
+    if (move->rooted && own_rank(h) != a->root)
+        a->displs = NULL;
     int status = add_counts(h, a, a->counts, a->displs, &total);
     if (!status && exchange)
         status = add_counts(h, a, a->in_counts, a->in_displs, &sent);
