@@ -20,11 +20,17 @@
 #define INDEPENDENT
 #endif
 
+/* Buffers of callers may lie anywhere: loads and stores are unaligned ones, also of vectors. */
+#define ANYWHERE(type) typedef type anywhere_t __attribute__((aligned(1)))
+#define OPERANDS(type)         \
+    ANYWHERE(type);            \
+    anywhere_t *const d = dst; \
+    const anywhere_t *const x = a, *const y = b;
+
 #define KERNEL(name, type, OP)                                          \
     static void name(void *dst, const void *a, const void *b, size_t n) \
     {                                                                   \
-        type *const d = dst;                                            \
-        const type *const x = a, *const y = b;                          \
+        OPERANDS(type)                                                  \
         INDEPENDENT                                                     \
         for (size_t i = 0; i < n; i++)                                  \
             d[i] = (type)OP(x[i], y[i]);                                \
@@ -33,7 +39,8 @@
 #define DIVIDE(name, type, wide)                              \
     static void name##_divide(void *at, size_t n, int32_t by) \
     {                                                         \
-        type *const d = at;                                   \
+        ANYWHERE(type);                                       \
+        anywhere_t *const d = at;                             \
         const wide w = (wide)by;                              \
         for (size_t i = 0; i < n; i++)                        \
             d[i] = (type)(d[i] / w);                          \
@@ -85,8 +92,7 @@ FLOAT(float64, double)
 #define NARROW_MATH(name, narrow, type, OP)                                       \
     static void name(void *dst, const void *a, const void *b, size_t n)           \
     {                                                                             \
-        type *const d = dst;                                                      \
-        const type *const x = a, *const y = b;                                    \
+        OPERANDS(type)                                                            \
         INDEPENDENT                                                               \
         for (size_t i = 0; i < n; i++)                                            \
             d[i] = narrow##_narrow(OP(narrow##_wide(x[i]), narrow##_wide(y[i]))); \
@@ -94,7 +100,8 @@ FLOAT(float64, double)
 #define NARROW_DIVIDE(name, type)                             \
     static void name##_divide(void *at, size_t n, int32_t by) \
     {                                                         \
-        type *const d = at;                                   \
+        ANYWHERE(type);                                       \
+        anywhere_t *const d = at;                             \
         const float w = (float)by;                            \
         for (size_t i = 0; i < n; i++)                        \
             d[i] = name##_narrow(name##_wide(d[i]) / w);      \
@@ -117,8 +124,7 @@ enum { HALF_LANES = 8 };
     NARROW_MATH(name##_rest, float16, uint16_t, OP)                           \
     static void name(void *dst, const void *a, const void *b, size_t n)       \
     {                                                                         \
-        uint16_t *const d = dst;                                              \
-        const uint16_t *const x = a, *const y = b;                            \
+        OPERANDS(uint16_t)                                                    \
         size_t i = 0;                                                         \
         for (; n - i >= HALF_LANES; i += HALF_LANES)                          \
             HALF_STORE(d + i, VECTOR_OP(HALF_LOAD(x + i), HALF_LOAD(y + i))); \
@@ -153,8 +159,7 @@ enum { TOGETHER = 32 };
     }                                                                          \
     static void name##_prod(void *dst, const void *a, const void *b, size_t n) \
     {                                                                          \
-        type *const d = dst;                                                   \
-        const type *const x = a, *const y = b;                                 \
+        OPERANDS(type)                                                         \
         for (size_t i = 0, part; i < n; i += part) {                           \
             type re[TOGETHER], im[TOGETHER];                                   \
             part = n - i < TOGETHER ? n - i : TOGETHER;                        \
@@ -185,8 +190,7 @@ COMPLEX(complex128, float64, double)
 #define LOC(name, type, BEFORE)                                                            \
     static void name(void *dst, const void *a, const void *b, size_t n)                    \
     {                                                                                      \
-        type *const d = dst;                                                               \
-        const type *const x = a, *const y = b;                                             \
+        OPERANDS(type)                                                                     \
         INDEPENDENT                                                                        \
         for (size_t i = 0; i < n; i++) {                                                   \
             const type v = x[i], w = y[i];                                                 \
