@@ -247,6 +247,12 @@ static void mpi_reduce(const run_t *r, const void *in, void *out, MPI_Datatype t
         MPI_Allreduce(in, out, (int)c->count, type, op, r->place->comm);
     else
         MPI_Reduce_scatter(in, out, counts, type, op, r->place->comm);
+    int ranks;
+    MPI_Comm_size(r->place->comm, &ranks);
+    if (ranks == 1 && (op == MPI_LAND || op == MPI_LOR || op == MPI_LXOR)) /* MPI copies */
+        MPI_Reduce_local(in, out,
+                         c->collective == MESHCOLL_REDUCE_SCATTER ? counts[0] : (int)c->count, type,
+                         MPI_LAND);
 }
 
 /* As value and index, where only comparisons are asked for, or as complex numbers: of float64, in

@@ -543,3 +543,31 @@ Test(calls, outlive_their_mesh)
     cr_expect_eq(meshcoll_waitall(1, &running), MESHCOLL_ERR_INVALID_ARG);
     cr_expect_null(running);
 }
+
+/* Where there is nothing to combine, too, in place and not, bound before or not. */
+Test(calls, logical_operations_of_one_rank_give_0_or_1)
+{
+    static const meshcoll_op_t op[] = {MESHCOLL_LAND, MESHCOLL_LOR, MESHCOLL_LXOR};
+    meshcoll_t *lone;
+    cr_assert_eq(mc_inproc_create("x=1", NULL, &lone), MESHCOLL_OK);
+    for (int i = 0; i < 12; i++) {
+        int32_t v[] = {7, 0, -1}, w[3] = {5, 5, 5}, *const to = i % 2 ? v : w;
+        uint8_t bits[] = {6, 0}, bools[] = {6, 0};
+        cr_assert_eq(meshcoll_allreduce(lone, v, to, 3, MESHCOLL_INT32, op[i % 3]), MESHCOLL_OK);
+        cr_expect(to[0] == 1 && to[1] == 0 && to[2] == 1, "%s: %d %d %d",
+                  meshcoll_op_name(op[i % 3]), to[0], to[1], to[2]);
+        cr_assert_eq(meshcoll_reduce_scatter(lone, v, w, 3, MESHCOLL_INT32, op[i % 3]),
+                     MESHCOLL_OK);
+        cr_expect(w[0] == 1 && w[1] == 0 && w[2] == 1);
+        cr_assert_eq(meshcoll_reduce(lone, bools, bools, 2, MESHCOLL_BOOL, MESHCOLL_MAX, 0),
+                     MESHCOLL_OK);
+        cr_expect(bools[0] == 1 && bools[1] == 0);
+        cr_assert_eq(meshcoll_reduce(lone, bits, bits, 2, MESHCOLL_UINT8, MESHCOLL_BOR, 0),
+                     MESHCOLL_OK);
+        cr_expect(bits[0] == 6 && bits[1] == 0);
+        bools[0] = 6;
+        cr_assert_eq(meshcoll_bcast(lone, bools, bools, 2, MESHCOLL_BOOL, 0), MESHCOLL_OK);
+        cr_expect_eq(bools[0], 6, "what reduces nothing leaves values alone");
+    }
+    meshcoll_destroy(lone);
+}

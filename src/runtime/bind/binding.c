@@ -478,9 +478,22 @@ void mc_binding_move(mc_binding_t *b, const void *in, void *out, char *scratch)
     b->scratch = scratch;
 }
 
+/* Does the operation give 0 or 1? All on bool do, of which sum, which moves have that reduce nothing, is none. */
+static bool is_logical(const mc_operands_t *o)
+{
+    return o->op == MESHCOLL_LAND || o->op == MESHCOLL_LOR || o->op == MESHCOLL_LXOR ||
+           o->datatype == MESHCOLL_BOOL;
+}
+
+/* The plan of one rank only copies: its values become 0 or 1 here, as x && x. */
 void mc_binding_finish(const mc_binding_t *b)
 {
     const int32_t ranks = b->plan->layout.mesh.size;
-    if (b->reducer.divide && b->results > 0 && ranks > 1)
-        b->reducer.divide(b->operands.out, b->results, ranks);
+    char *const out = b->operands.out;
+    if (b->results == 0)
+        return;
+    if (ranks > 1 && b->reducer.divide)
+        b->reducer.divide(out, b->results, ranks);
+    else if (ranks == 1 && b->reducer.kernel && is_logical(&b->operands))
+        mc_kernel(b->operands.datatype, MESHCOLL_LAND)(out, out, out, b->results);
 }

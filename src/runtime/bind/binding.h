@@ -162,7 +162,8 @@ static inline void mc_binding_begin(const mc_binding_t *b)
     if (b->reducer.scale)
         mc_binding_scale(b);
 }
-/* Finishes this rank's results after a run: divides the sums of an average. */
+/* Finishes this rank's results after a run: divides the sums of an average; of a single rank, where there was nothing
+ * to combine, those of logical operations become 0 or 1. */
 void mc_binding_finish(const mc_binding_t *b);
 
 #endif
