@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { PROMISE = 64 << 10, MOST = 32 << 10, MARK = 0x5a, RANKS = 4, COUNT = 1000 };
+enum { PROMISE = 64 << 10, MOST = 32 << 10, MARK = 0x5a, RANKS = 32, COUNT = 100 };
 
 /* Sanitizers keep more on the stack, and builds for debugging. */
 #if defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
@@ -87,11 +87,12 @@ Test(stack, planning)
 }
 
 static meshcoll_t *mesh[RANKS];
+static int n_ranks;
 
 static void run(meshcoll_collective_t collective, const float *in, float *out)
 {
     meshcoll_request_t *request[RANKS];
-    for (int r = 0; r < RANKS; r++) {
+    for (int r = 0; r < n_ranks; r++) {
         const meshcoll_args_t args = {.size = sizeof args,
                                       .collective = collective,
                                       .in = in,
@@ -104,10 +105,10 @@ static void run(meshcoll_collective_t collective, const float *in, float *out)
     }
     for (int left = RANKS; left > 0;) {
         left = 0;
-        for (int r = 0; r < RANKS; r++)
+        for (int r = 0; r < n_ranks; r++)
             left += meshcoll_test(request[r]) == MESHCOLL_IN_PROGRESS;
     }
-    for (int r = 0; r < RANKS; r++)
+    for (int r = 0; r < n_ranks; r++)
         meshcoll_free(request[r]);
 }
 
@@ -121,9 +122,14 @@ static void *call(void *unused)
 
 Test(stack, calls)
 {
-    cr_assert_eq(mc_inproc_create("box=2,gpu=2", NULL, mesh), MESHCOLL_OK, "%s",
-                 meshcoll_last_error());
-    expect_small("a call", call);
-    for (int r = 0; r < RANKS; r++)
-        meshcoll_destroy(mesh[r]);
+    static const char *const text[] = {"box=2,gpu=2", "box=3+1+2", "a=2,b=2,c=2,d=2",
+                                       "a=2,b=2,c=2,d=2,e=2"};
+    for (size_t i = 0; i < MC_COUNT(text); i++) {
+        cr_assert_eq(mc_inproc_create(text[i], NULL, mesh), MESHCOLL_OK, "%s",
+                     meshcoll_last_error());
+        n_ranks = meshcoll_size(mesh[0]);
+        expect_small(text[i], call);
+        for (int r = 0; r < n_ranks; r++)
+            meshcoll_destroy(mesh[r]);
+    }
 }

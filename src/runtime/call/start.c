@@ -88,8 +88,10 @@ static void end_study(mc_persistent_t *own)
     free(s);
 }
 
-/* `ns`: that call->best takes, as an earlier job has found; 0: none has. */
-static int begin_study(meshcoll_t *h, mc_persistent_t *own, const mc_call_t *call, int64_t ns)
+/* `ns`: that call->best takes, as an earlier job has found; 0: none has. A function of its own, as a lesson is not to lie
+ * on the stack while a request is planned. */
+__attribute__((noinline)) static int begin_study(meshcoll_t *h, mc_persistent_t *own,
+                                                 const mc_call_t *call, int64_t ns)
 {
     mc_study_t *const s = calloc(1, sizeof *s);
     if (!s)

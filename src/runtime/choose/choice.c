@@ -87,9 +87,11 @@ static int check_fits(const mc_mesh_t *mesh, const mc_choice_key_t *key,
     return key->aligned ? mc_strategy_check_aligned(wanted, mesh, key->aligned) : MESHCOLL_OK;
 }
 
-/* A strategy that somebody wants may not keep the order; what would do is said after the reason. */
-static int check_order(const mc_mesh_t *mesh, const mc_links_t *links, const mc_choice_key_t *key,
-                       const mc_strategy_t *wanted)
+/* A strategy that somebody wants may not keep the order; what would do is said after the reason. A function of its own, as
+ * its texts would lie on the stack while others are planned. */
+__attribute__((noinline)) static int check_order(const mc_mesh_t *mesh, const mc_links_t *links,
+                                                 const mc_choice_key_t *key,
+                                                 const mc_strategy_t *wanted)
 {
     enum { ROOM = 256 };
     char why[ROOM], instead[MC_STRATEGY_TEXT];
