@@ -342,7 +342,7 @@ static void compare(int call)
 
 int main(int argc, char **argv)
 {
-    enum { LONGER = 20 };
+    enum { LONGER = 60 };
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
