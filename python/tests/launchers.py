@@ -149,6 +149,7 @@ def other_launchers():
     expect({**SLURM, "SLURM_PROCID": "0", "SLURM_NODEID": "0"}, {"MASTER_ADDR": "n01-ib"})
     refused({**SLURM, "SLURM_PROCID": "0", "SLURM_NODEID": "2", "SLURMD_NODENAME": "n03-ib"},
             "set MASTER_ADDR to its name, n03-ib")
+    refused({**SLURM, **PMI, "PMI_RANK": "0", "PMI_SIZE": "8", "SLURM_PROCID": "0", "SLURM_NODEID": "2"}, "set MASTER_ADDR")
     for name in ("PMIX_RANK", "PMI_ID", "PALS_RANKID", "ALPS_APP_PE"):
         refused({name: "0"}, f"{name} is 0, so this is one of several processes, but no variable says of how many")
         refused({**SLURM, "SLURM_PROCID": "0", "SLURM_NTASKS": "1", name: "1"}, f"unset {name}")

@@ -84,7 +84,7 @@ def _address(env, launcher):
         return "127.0.0.1"
     by_srun = launcher.name == "slurm" or launcher.name == "pmi" and not env.get("MPI_LOCALNRANKS")
     first = _first_host(by_srun and env.get("SLURM_STEP_NODELIST") or env.get("SLURM_JOB_NODELIST") or "")
-    if launcher.name == "slurm" and env[launcher.rank] == "0" and env.get("SLURM_NODEID", "0") != "0":
+    if by_srun and env[launcher.rank] == "0" and env.get("SLURM_NODEID", "0") != "0":
         raise ValueError(f"meshcoll: rank 0 is not on the step's first host ({first}): set MASTER_ADDR to its name, "
                          f"{env.get('SLURMD_NODENAME') or socket.gethostname()}, on all ranks")
     return first
