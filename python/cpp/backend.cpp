@@ -15,106 +15,6 @@ namespace meshcoll_torch
 
 using c10d::OpType;
 
-/* For the other ranks to come to the end of the group as well. If they take longer, the mesh is
- * closed in the background, so that groups can be ended in any order. */
-static constexpr Timeout PATIENCE{1000};
-
-Backend::Backend(Setup setup, MakeBackend make_gloo)
-    : c10d::Backend(setup.rank, setup.size), make_gloo_(std::move(make_gloo)),
-      monitored_(setup.store, setup.rank, setup.size, setup.tag),
-      mesh_(Mesh::open(std::move(setup)))
-{
-    lanes_[0].mesh = mesh_;
-}
-
-Backend::~Backend()
-{
-    close();
-}
-
-/* Of the line that calls. A group that is being closed has no further one: the first one refuses the call. */
-Backend::Lane &Backend::lane()
-{
-    const int depth = Line::current()->depth();
-    if (depth > 0)
-        mesh_->check_ours();
-    const std::lock_guard<std::mutex> lock(lanes_mutex_);
-    const auto found = lanes_.find(depth);
-    if (found != lanes_.end())
-        return found->second;
-    if (closing_)
-        return lanes_.at(0);
-    auto mesh = mesh_->sibling(depth);
-    Lane &made = lanes_[depth];
-    made.mesh = std::move(mesh);
-    return made;
-}
-
-std::vector<std::shared_ptr<Mesh>> Backend::meshes() const
-{
-    std::vector<std::shared_ptr<Mesh>> meshes;
-    const std::lock_guard<std::mutex> lock(lanes_mutex_);
-    for (const auto &lane : lanes_)
-        meshes.push_back(lane.second.mesh);
-    return meshes;
-}
-
-void Backend::close()
-{
-    {
-        const std::lock_guard<std::mutex> lock(lanes_mutex_);
-        closing_ = true;
-    }
-    for (const auto &mesh : meshes())
-        mesh->close();
-}
-
-void Backend::shutdown()
-{
-    close();
-    Mesh::await_all(meshes(), deadline(PATIENCE));
-}
-
-void Backend::abort()
-{
-    for (const auto &mesh : meshes())
-        mesh->abort("by torch.distributed");
-}
-
-void Backend::setTimeout(Timeout timeout)
-{
-    for (const auto &mesh : meshes())
-        mesh->set_timeout(timeout);
-}
-
-int Backend::failure() const
-{
-    for (const auto &mesh : meshes())
-        if (mesh->failure() != MESHCOLL_OK)
-            return mesh->failure();
-    return MESHCOLL_OK;
-}
-
-c10d::ErrorType Backend::getError()
-{
-    switch (failure()) {
-    case MESHCOLL_OK:
-        return c10d::ErrorType::SUCCESS;
-    case MESHCOLL_ERR_TIMEOUT:
-        return c10d::ErrorType::TIMEOUT;
-    case MESHCOLL_ERR_PEER:
-    case MESHCOLL_ERR_ABORTED:
-        return c10d::ErrorType::REMOTE_ERROR;
-    default:
-        return c10d::ErrorType::COMM_ERROR;
-    }
-}
-
-c10::intrusive_ptr<c10d::Backend::Options> Backend::getBackendOptions()
-{
-    return c10::make_intrusive<Options>(getBackendName(), mesh_->timeout());
-}
-
 /* What all operations share -------------------------------------------------------------------- */
 
 /* Without a device on that of the inputs, which are checked later. */
@@ -122,7 +22,7 @@ c10::intrusive_ptr<Work> Backend::make(OpType type, const char *title, Timeout t
                                        const Tensors &inputs, std::optional<at::Device> device)
 {
     const bool is_message = type == OpType::SEND || type == OpType::RECV;
-    const auto mesh = is_message ? mesh_ : lane().mesh;
+    const auto mesh = lane(is_message ? 0 : Line::current()->depth()).mesh;
     const Timeout limit = timeout == c10d::kUnsetTimeout ? mesh->timeout() : timeout;
     if (!device && !inputs.empty() && inputs[0].defined())
         device = inputs[0].device();
@@ -200,7 +100,9 @@ static std::vector<size_t> times(std::vector<size_t> counts, size_t each)
     return counts;
 }
 
-/* One buffer for all --------------------------------------------------------------------------- */
+/* One buffer for all
+ * ---------------------------------------------------------------------------
+ */
 
 WorkPtr Backend::broadcast(Tensors &tensors, const c10d::BroadcastOptions &options)
 {
@@ -226,16 +128,17 @@ void Backend::add_allreduce(Work &work, const at::Tensor &tensor, const c10d::Re
 /* The first one waits for all ranks. */
 WorkPtr Backend::sparse_allreduce(Tensors &tensors, const c10d::AllreduceOptions &options)
 {
-    Lane &its = lane();
+    const int depth = Line::current()->depth();
+    Lane &its = lane(depth);
     if (!its.gloo)
-        its.gloo = make_gloo_(Line::current()->depth());
+        its.gloo = makers_.gloo(setup_.store, setup_.tag, rank_, size_, depth);
     sequence_++;
     return its.gloo->allreduce(tensors, options);
 }
 
 WorkPtr Backend::allreduce(Tensors &tensors, const c10d::AllreduceOptions &options)
 {
-    if (make_gloo_ && tensors.size() == 1 && tensors[0].is_sparse())
+    if (makers_.gloo && tensors.size() == 1 && tensors[0].is_sparse())
         return sparse_allreduce(tensors, options);
     const at::AutoDispatchBelowADInplaceOrView guard;
     const auto work = make(OpType::ALLREDUCE, "meshcoll:all_reduce", options.timeout, tensors);
@@ -386,7 +289,8 @@ WorkPtr Backend::gather(TensorLists &outputs, Tensors &inputs, const c10d::Gathe
     at::Tensor out;
     Tensors result;
     TORCH_CHECK_VALUE(outputs.size() == (to == rank_ ? 1 : 0),
-                      "meshcoll: gather takes a list of outputs on the root, and none elsewhere");
+                      "meshcoll: gather takes a list of outputs on the root, and "
+                      "none elsewhere");
     if (to == rank_) {
         result = outputs[0];
         check_list(result, "the output of a gather");
@@ -420,7 +324,8 @@ WorkPtr Backend::scatter(Tensors &outputs, TensorLists &inputs, const c10d::Scat
     const int from = root(options.rootRank);
     const bool sends = from == rank_;
     TORCH_CHECK_VALUE(inputs.size() == (sends ? 1 : 0),
-                      "meshcoll: scatter takes a list of inputs on the root, and none elsewhere");
+                      "meshcoll: scatter takes a list of inputs on the root, and "
+                      "none elsewhere");
     const auto work = make(OpType::SCATTER, "meshcoll:scatter", options.timeout,
                            sends ? inputs[0] : Tensors(), single(outputs).device());
     const at::Tensor out = output_of(*work, outputs[0]);
@@ -437,7 +342,9 @@ WorkPtr Backend::scatter(Tensors &outputs, TensorLists &inputs, const c10d::Scat
     return post(work, outputs);
 }
 
-/* Sums by block -------------------------------------------------------------------------------- */
+/* Sums by block
+ * --------------------------------------------------------------------------------
+ */
 
 void Backend::add_reduce_scatter(Work &work, const at::Tensor &output, const at::Tensor &input,
                                  const c10d::ReduceOp &op) const
@@ -501,7 +408,9 @@ WorkPtr Backend::reduce_scatter(Tensors &outputs, TensorLists &inputs,
     return post(work, outputs);
 }
 
-/* From all to all ------------------------------------------------------------------------------ */
+/* From all to all
+ * ------------------------------------------------------------------------------
+ */
 
 /* A rank knows its own counts only. */
 void Backend::add_exchange(Work &work, const at::Tensor &out, std::vector<size_t> out_counts,
@@ -580,7 +489,9 @@ WorkPtr Backend::alltoall(Tensors &outputs, Tensors &inputs, const c10d::AllToAl
     return post(work, outputs);
 }
 
-/* No data -------------------------------------------------------------------------------------- */
+/* No data
+ * --------------------------------------------------------------------------------------
+ */
 
 /* On a GPU where torch names one. It tells backends the ids of the call and of the group, and
  * nothing of the device that it has chosen itself. Programs name ids on machines without a GPU, too. */
@@ -613,12 +524,14 @@ WorkPtr Backend::barrier(const c10d::BarrierOptions &options)
 
 void Backend::monitoredBarrier(const c10d::BarrierOptions &options, bool wait_all_ranks)
 {
-    const Timeout limit =
-        options.timeout == c10d::kUnsetTimeout ? mesh_->timeout() : options.timeout;
-    monitored_.pass(limit, wait_all_ranks);
+    const Timeout limit = options.timeout == c10d::kUnsetTimeout ? timeout() : options.timeout;
+    main(); /* throws where there is none */
+    monitored_->pass(limit, wait_all_ranks);
 }
 
-/* Two ranks ------------------------------------------------------------------------------------ */
+/* Two ranks
+ * ------------------------------------------------------------------------------------
+ */
 
 static void check_tag(int tag)
 {
@@ -646,8 +559,8 @@ WorkPtr Backend::receive(OpType type, const char *title, Tensors &tensors, int r
     c10::intrusive_ptr<Work> work;
     at::Tensor b = single(tensors);
     if (b.is_cuda()) {
-        auto landing = c10::make_intrusive<Landing>(mesh_, type, title, sequence_++,
-                                                    mesh_->timeout(), tensors);
+        auto landing =
+            c10::make_intrusive<Landing>(main(), type, title, sequence_++, timeout(), tensors);
         b = landing->place();
         work = std::move(landing);
     } else {

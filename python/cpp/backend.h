@@ -17,13 +17,25 @@ using Tensors = std::vector<at::Tensor>;
 using TensorLists = std::vector<std::vector<at::Tensor>>;
 using Timeout = std::chrono::milliseconds;
 using WorkPtr = c10::intrusive_ptr<c10d::Work>;
-using MakeBackend = std::function<c10::intrusive_ptr<c10d::Backend>(int depth)>;
+using MakeGloo = std::function<c10::intrusive_ptr<c10d::Backend>(
+    c10::intrusive_ptr<c10d::Store> store, uint64_t tag, int rank, int size, int depth)>;
+using MakePart = std::function<c10::intrusive_ptr<c10d::Backend>(
+    c10::intrusive_ptr<c10d::Store> store, int rank, int size, std::vector<int> ranks,
+    double timeout)>;
+
+/* Other groups that one needs. */
+struct Makers {
+    MakeGloo gloo; /* of the same ranks, called by all of them, for the calls of
+                    lines of one depth; may be empty */
+    MakePart part; /* of some ranks of the group, or of ranks that it does not
+                    know: none */
+};
 
 class Backend : public c10d::Backend
 {
   public:
-    /* make_gloo: of the same ranks, called by all of them, for the calls of lines of one depth; may be empty */
-    Backend(Setup setup, MakeBackend make_gloo);
+    /* begins: else it has no ranks to work with until reconfigure */
+    Backend(Setup setup, Makers makers, bool begins);
     ~Backend() override;
 
     const std::string getBackendName() const override
@@ -77,6 +89,43 @@ class Backend : public c10d::Backend
         return sequence_;
     }
 
+    bool supportsSplitting() const override
+    {
+        return true;
+    }
+    /* Not of every torch's interface, hence without override. */
+    c10::intrusive_ptr<c10d::Backend> split(const c10::intrusive_ptr<c10d::Store> &store,
+                                            const std::vector<int> &ranks,
+                                            const c10::intrusive_ptr<Options> &options);
+    c10::intrusive_ptr<c10d::Backend> merge(const c10::intrusive_ptr<c10d::Store> &store,
+                                            const c10::intrusive_ptr<Options> &options,
+                                            const int &rank, const int &size);
+
+#ifdef C10D_BACKEND_HAS_RECONFIGURE
+    bool supportsReconfigure() const override
+    {
+        return true;
+    }
+    bool isInitialized() override
+    {
+        return !meshes().empty();
+    }
+    std::string get_reconfigure_handle() const override
+    {
+        return handle_;
+    }
+    WorkPtr reconfigure(const c10d::ReconfigureOptions &options) override;
+#endif
+
+#ifdef C10D_BACKEND_HAS_HOOKS
+    bool supportsCompletionHooks() const override
+    {
+        return true;
+    }
+    void registerCompletionHook(int64_t id, c10d::CompletionHook hook) override;
+    void unregisterCompletionHook(int64_t id) override;
+#endif
+
     void shutdown() override;
     void abort() override;
     void setTimeout(Timeout timeout) override;
@@ -117,17 +166,27 @@ class Backend : public c10d::Backend
         std::shared_ptr<Mesh> mesh;
         c10::intrusive_ptr<c10d::Backend> gloo; /* once there were sparse tensors */
     };
-    Lane &lane();
+    void open(Setup setup);
+    void leave();
+    Lane &lane(int depth);
+    /* Of the program's threads, and for messages. */
+    std::shared_ptr<Mesh> main();
     int failure() const;
+    Timeout timeout() const;
+    double timeout_of(const c10::intrusive_ptr<Options> &options) const;
     std::vector<std::shared_ptr<Mesh>> meshes() const;
 
-    const MakeBackend make_gloo_;
-    MonitoredBarrier monitored_;
-    const std::shared_ptr<Mesh> mesh_; /* of the program's threads, and for messages */
+    const Makers makers_;
     std::atomic<uint64_t> sequence_{0};
     mutable std::mutex lanes_mutex_;
+    Setup setup_; /* that the group was made with */
+    std::unique_ptr<MonitoredBarrier> monitored_;
     std::map<int, Lane> lanes_;
     bool closing_ = false; /* no further lane is made */
+#ifdef C10D_BACKEND_HAS_RECONFIGURE
+    static std::string new_handle();
+    const std::string handle_ = new_handle();
+#endif
 };
 
 } // namespace meshcoll_torch

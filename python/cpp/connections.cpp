@@ -17,15 +17,15 @@ using StorePtr = c10::intrusive_ptr<c10d::Store>;
 
 namespace
 {
-struct Idle {
+struct Shared {
     c10::weak_intrusive_ptr<c10d::Store> base;
     StorePtr own;
 };
 
 /* A forked child must not talk on its parent's connections. */
 struct Pool {
-    std::mutex mutex;
-    std::vector<Idle> idle; /* one for each store at most */
+    std::mutex mutex;           /* held while one is made, which others wait for */
+    std::vector<Shared> shared; /* one for each store at most */
 };
 
 struct Layer : c10d::PrefixStore {
@@ -35,20 +35,6 @@ struct Layer : c10d::PrefixStore {
     }
 };
 } // namespace
-
-static StorePtr take_idle(const StorePtr &base)
-{
-    Pool &p = of_this_process<Pool>();
-    const std::lock_guard<std::mutex> lock(p.mutex);
-    std::erase_if(p.idle, [](const Idle &i) { return i.base.expired(); });
-    const auto found = std::find_if(p.idle.begin(), p.idle.end(),
-                                    [&](const Idle &i) { return i.base.lock() == base; });
-    if (found == p.idle.end())
-        return {};
-    StorePtr own = std::move(found->own);
-    p.idle.erase(found);
-    return own;
-}
 
 template <typename S> static StorePtr clone_of(S &store)
 {
@@ -62,6 +48,22 @@ template <typename S> static StorePtr clone_of(S &store)
     return {};
 }
 
+/* Of this process; none where this kind of store cannot be cloned. */
+static StorePtr shared_clone(const StorePtr &base)
+{
+    Pool &p = of_this_process<Pool>();
+    const std::lock_guard<std::mutex> lock(p.mutex);
+    std::erase_if(p.shared, [](const Shared &s) { return s.base.expired(); });
+    const auto found = std::find_if(p.shared.begin(), p.shared.end(),
+                                    [&](const Shared &s) { return s.base.lock() == base; });
+    if (found != p.shared.end())
+        return found->own;
+    StorePtr own = clone_of(*base);
+    if (own)
+        p.shared.push_back({c10::weak_intrusive_ptr<c10d::Store>(base), own});
+    return own;
+}
+
 Connection::Connection(const StorePtr &store) : base_(store), layered_(store)
 {
     std::vector<std::string> prefixes;
@@ -69,9 +71,7 @@ Connection::Connection(const StorePtr &store) : base_(store), layered_(store)
         prefixes.push_back(Layer::prefix_of(*layer));
         base_ = layer->getUnderlyingStore();
     }
-    own_ = take_idle(base_);
-    if (!own_)
-        own_ = clone_of(*base_);
+    own_ = shared_clone(base_);
     if (!own_)
         return;
     layered_ = own_;
@@ -79,16 +79,11 @@ Connection::Connection(const StorePtr &store) : base_(store), layered_(store)
         layered_ = c10::make_intrusive<c10d::PrefixStore>(*prefix, layered_);
 }
 
-void Connection::give_back()
+void Connection::give_up()
 {
-    if (!own_)
-        return;
     Pool &p = of_this_process<Pool>();
     const std::lock_guard<std::mutex> lock(p.mutex);
-    const bool has_one = std::any_of(p.idle.begin(), p.idle.end(),
-                                     [this](const Idle &i) { return i.base.lock() == base_; });
-    if (!has_one)
-        p.idle.push_back({c10::weak_intrusive_ptr<c10d::Store>(base_), std::move(own_)});
+    std::erase_if(p.shared, [this](const Shared &s) { return s.own == own_; });
 }
 
 /* A store of the program's own may have set, get, add and wait alone: it waits instead, for as long as another

@@ -12,17 +12,18 @@ namespace meshcoll_torch
 {
 
 /*
- * A client of a TCPStore serves one thread at a time, also while it waits. One that was given back
- * serves the next group: a new one costs a TCP connection, and about every 26th was answered after
- * 5 s only, by torch 2.9.1 and 2.15.0 alike.
+ * A client of a TCPStore serves one thread at a time, also while it waits, as
+ * the program's may. All groups of the process share one of the backend's, on
+ * which nobody waits: each costs a TCP connection and a question to the
+ * resolver, and of twenty at once some were answered after 5 s only.
  */
 class Connection
 {
   public:
     /* store() is `store` itself, where its kind cannot be cloned. */
     explicit Connection(const c10::intrusive_ptr<c10d::Store> &store);
-    /* Only of a connection that works. */
-    void give_back();
+    /* Groups that begin later get another one. */
+    void give_up();
 
     c10d::Store &store() const
     {

@@ -140,6 +140,8 @@ void DeviceWork::settle(std::exception_ptr error)
         return;
     completed_ = true;
     exception_ = error;
+    if (!error)
+        tell_hooks(began_);
 }
 
 std::exception_ptr DeviceWork::failure()

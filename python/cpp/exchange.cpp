@@ -27,8 +27,8 @@ void Exchange::open_own_connection()
 
 void Exchange::close_own_connection()
 {
-    if (own_ && why_.empty())
-        own_->give_back();
+    if (own_ && !why_.empty())
+        own_->give_up();
     own_.reset();
 }
 

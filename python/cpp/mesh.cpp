@@ -32,8 +32,18 @@ namespace
 struct All {
     std::mutex mutex;
     std::vector<std::weak_ptr<Mesh>> meshes;
+    Clock::time_point end; /* of what groups wait that end together */
 };
 } // namespace
+
+/* Has a group begun to end, and nothing been done since? */
+static std::atomic<bool> is_ending{false};
+
+static void goes_on()
+{
+    if (is_ending.load(std::memory_order_relaxed))
+        is_ending = false;
+}
 
 Mesh::Mesh(Setup setup)
     : setup_(std::move(setup)), pid_(getpid()),
@@ -51,6 +61,7 @@ std::shared_ptr<Mesh> Mesh::open(Setup setup)
         mesh->exchange_.tell_failure(why);
         TORCH_CHECK(false, "meshcoll: ", why);
     }
+    goes_on();
     All &all = of_this_process<All>();
     const Lock lock(all.mutex);
     std::erase_if(all.meshes, [](const auto &m) { return m.expired(); });
@@ -95,6 +106,7 @@ void Mesh::check_ours() const
 void Mesh::post(const c10::intrusive_ptr<Work> &work)
 {
     check_ours();
+    goes_on();
     Lock lock(mutex_);
     if (state_ == State::OPEN && !closing_) {
         work->start(mesh_);
@@ -157,6 +169,7 @@ const SideStream &Mesh::side_stream(at::Device device)
 void Mesh::post_on_device(const c10::intrusive_ptr<DeviceWork> &work)
 {
     check_ours();
+    goes_on();
     side_stream(work->device());
     meshcoll_t *mesh = nullptr;
     std::string why;
@@ -328,7 +341,7 @@ void Mesh::opened(int status, meshcoll_t *mesh)
             state_ = State::FAILED;
             why_ = "its mesh could not be made: " +
                    (exchange_.why().empty() ? sentence : exchange_.why());
-            failure_ = status;
+            failed(status);
             refused.swap(queue_);
         } else {
             state_ = State::OPEN;
@@ -457,6 +470,15 @@ static std::vector<std::shared_ptr<Mesh>> open_meshes()
         if (auto mesh = m.lock())
             open.push_back(std::move(mesh));
     return open;
+}
+
+Clock::time_point Mesh::end_of_waiting(milliseconds patience)
+{
+    All &all = of_this_process<All>();
+    const Lock lock(all.mutex);
+    if (!is_ending.exchange(true))
+        all.end = deadline(patience);
+    return all.end;
 }
 
 bool Mesh::await_all(const std::vector<std::shared_ptr<Mesh>> &meshes, Clock::time_point end)

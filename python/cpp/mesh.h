@@ -3,6 +3,7 @@
 #define MESHCOLL_TORCH_MESH_H
 
 #include "exchange.h"
+#include "hooks.h"
 #include "order.h"
 
 #include <meshcoll/meshcoll.h>
@@ -35,6 +36,7 @@ struct Setup {
     std::chrono::milliseconds timeout; /* of its operations and of its making; 0: none */
     std::optional<std::string> mesh;   /* its text; "": found; none: MESHCOLL_MESH, else found */
     std::string name;                  /* for error messages; "" of the group of all ranks */
+    std::shared_ptr<Hooks> hooks;      /* of the group */
 };
 
 /*
@@ -68,6 +70,10 @@ class Mesh : public std::enable_shared_from_this<Mesh>
     {
         running_--;
     }
+    bool is_idle() const
+    {
+        return running_ == 0;
+    }
 
     /* Between enter and leave a thread may wait in the library; false: the mesh is being closed. */
     bool enter();
@@ -91,6 +97,9 @@ class Mesh : public std::enable_shared_from_this<Mesh>
     void close();
     /* Whether it was closed within this time. */
     bool await_closed(std::chrono::milliseconds patience);
+    /* Groups that end one after the other, and do nothing meanwhile, wait for the others' ranks this long together:
+     * until when? */
+    static Clock::time_point end_of_waiting(std::chrono::milliseconds patience);
     /* Whether all are closed at `end`. */
     static bool await_all(const std::vector<std::shared_ptr<Mesh>> &meshes, Clock::time_point end);
     /* The status of its first failure, MESHCOLL_OK if there was none. */
@@ -107,6 +116,10 @@ class Mesh : public std::enable_shared_from_this<Mesh>
     const std::shared_ptr<Group> &group() const
     {
         return group_;
+    }
+    Hooks &hooks() const
+    {
+        return *setup_.hooks;
     }
 
     /* Throws in a forked child of its process. */

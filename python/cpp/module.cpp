@@ -69,12 +69,13 @@ static void hang(const PythonFuture &future, Group &group, const PythonFuture &g
 static c10::intrusive_ptr<c10d::Backend> create(c10::intrusive_ptr<c10d::Store> store, int rank,
                                                 int size, double timeout,
                                                 std::optional<std::string> mesh, std::string name,
-                                                uint64_t tag, MakeBackend make_gloo)
+                                                uint64_t tag, MakeGloo gloo, MakePart part,
+                                                bool begins)
 {
     const std::chrono::milliseconds limit(static_cast<int64_t>(timeout * 1e3));
     return c10::make_intrusive<PythonBackend>(
-        Setup{std::move(store), rank, size, tag, limit, std::move(mesh), std::move(name)},
-        std::move(make_gloo));
+        Setup{std::move(store), rank, size, tag, limit, std::move(mesh), std::move(name), {}},
+        Makers{std::move(gloo), std::move(part)}, begins);
 }
 
 } // namespace meshcoll_torch
@@ -96,7 +97,8 @@ PYBIND11_MODULE(_torch, m)
     m.def("hang", &meshcoll_torch::hang);
     m.def("create", &meshcoll_torch::create, py::arg("store"), py::arg("rank"), py::arg("size"),
           py::arg("timeout"), py::arg("mesh"), py::arg("name"), py::arg("tag"),
-          py::arg("make_gloo") = nullptr, py::call_guard<py::gil_scoped_release>());
+          py::arg("gloo") = nullptr, py::arg("part") = nullptr, py::arg("begins") = true,
+          py::call_guard<py::gil_scoped_release>());
     m.def(
         "close_all",
         [](double seconds) {

@@ -19,10 +19,17 @@ static double seconds(milliseconds time)
     return static_cast<double>(time.count()) / 1e3;
 }
 
+/* Of all works of the process. */
+static uint64_t next_key()
+{
+    static std::atomic<uint64_t> keys{0};
+    return keys++;
+}
+
 Work::Work(std::shared_ptr<Mesh> mesh, c10d::OpType type, const char *title, uint64_t sequence,
            milliseconds timeout, const std::vector<at::Tensor> &inputs, at::Device device)
     : c10d::Work(-1, type, title, inputs), mesh_(std::move(mesh)), title_(title), timeout_(timeout),
-      sequence_(sequence), device_(device)
+      sequence_(sequence), key_(next_key()), device_(device)
 {
 }
 
@@ -205,6 +212,12 @@ void Work::complete()
     tell(failed);
 }
 
+void Work::tell_hooks(Clock::time_point began)
+{
+    const std::chrono::duration<float, std::milli> took = Clock::now() - began;
+    mesh_->hooks().completed(key_, took.count());
+}
+
 void Work::tell(std::exception_ptr error)
 {
     c10::intrusive_ptr<c10::ivalue::Future> future;
@@ -224,6 +237,8 @@ void Work::tell(std::exception_ptr error)
         }
     }
     cv_.notify_all();
+    if (!error)
+        tell_hooks(began_);
     if (counted_)
         mesh_->ended();
     if (future)

@@ -7,6 +7,7 @@
 #include "regions.h"
 #include "types.h"
 
+#include <torch/csrc/distributed/c10d/Backend.hpp> /* which interfaces this torch has */
 #include <torch/csrc/distributed/c10d/Work.hpp>
 
 #include <functional>
@@ -86,8 +87,16 @@ class Work : public c10d::Work
     void synchronize() override
     {
     }
+#ifdef C10D_BACKEND_HAS_HOOKS
+    uint64_t getCompletionKey() const override
+    {
+        return key_;
+    }
+#endif
 
   protected:
+    /* Tells who wants to hear of it that it has ended well. */
+    void tell_hooks(std::chrono::steady_clock::time_point began);
     std::exception_ptr error(int status, const std::string &sentence) const;
     /* Of a future: where its values may be, and how it gets them, once. */
     virtual std::vector<c10::Device> devices_of_future() const
@@ -126,10 +135,10 @@ class Work : public c10d::Work
     void complete_aside(const c10::intrusive_ptr<c10::ivalue::Future> &future);
     void wait_for(Part &part, std::unique_lock<std::mutex> &lock, double seconds);
 
-    const uint64_t sequence_;
+    const uint64_t sequence_, key_;
     const at::Device device_;
     std::unique_ptr<Entries> entries_; /* until it is posted */
-    std::deque<Part> parts_; /* none is added after it was posted */
+    std::deque<Part> parts_;           /* none is added after it was posted */
     bool receives_ = false, counted_ = false;
     size_t expected_ = 0; /* bytes */
     meshcoll_received_t received_ = {};

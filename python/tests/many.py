@@ -1,6 +1,7 @@
 """Groups that are made and destroyed leave nothing behind, and idle ones take no time.
 torchrun --nproc-per-node 2 many.py"""
 
+import contextlib
 import functools
 import gc
 import os
@@ -15,7 +16,7 @@ import meshcoll.torch
 from meshcoll import _torch
 
 GROUPS, WARM = 1000, 100
-ALIVE = 20
+ALIVE, AT_ONCE = 20, 20
 OF_TORCH = 6 << 10  # bytes: torch itself keeps 2 KiB of each group, also of Gloo's, and arenas move
 OF_NONE = 256 << 10  # bytes by which the allocator's arenas move, whatever the number of groups
 IDLE_SECONDS, IDLE_SHARE = 4.0, 0.02
@@ -88,6 +89,51 @@ def no_thread_each():
     assert after <= before, f"{before} threads before {ALIVE} groups, {after} with them"
 
 
+def connections():
+    """Of this process to torch's store."""
+    port, inodes, targets = int(os.environ["MASTER_PORT"]), set(), []
+    for kind in ("tcp", "tcp6"):
+        with open(f"/proc/self/net/{kind}") as table:
+            rows = [line.split() for line in table.readlines()[1:]]
+        inodes |= {f"socket:[{row[9]}]" for row in rows if int(row[2].rpartition(":")[2], 16) == port}
+    for descriptor in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(OSError):  # that of the folder itself
+            targets.append(os.readlink(f"/proc/self/fd/{descriptor}"))
+    return sum(target in inodes for target in targets)
+
+
+def one_connection(rank):
+    """Groups that wait for a rank, all at once, ask the store by one connection."""
+    store = dist.distributed_c10d._get_default_store()
+    if rank == 1:
+        store.wait(["connections/counted"])
+    groups = [dist.new_group() for _ in range(AT_ONCE)]
+    if rank == 0:
+        time.sleep(0.5)
+        count = connections()
+        store.set("connections/counted", "")
+        assert count <= 2, f"{count} connections: expected the program's and one for {AT_ONCE} groups"
+    for group in groups:
+        dist.all_reduce(torch.ones(1), group=group)
+        dist.destroy_process_group(group)
+
+
+def ended_together(rank):
+    """Groups that end one after the other wait for a late rank together."""
+    store = dist.distributed_c10d._get_default_store()
+    groups = [dist.new_group() for _ in range(12)]
+    for group in groups:
+        dist.all_reduce(torch.ones(1), group=group)
+    if rank == 1:
+        store.wait(["ended/all"])
+    began = time.monotonic()
+    for group in groups:
+        dist.destroy_process_group(group)
+    took = time.monotonic() - began
+    store.set("ended/all", "")
+    assert took < 4, f"12 groups took {took:.1f} s to end"
+
+
 def nothing_busy(rank):
     groups = [dist.new_group() for _ in range(4)]
     for group in groups:
@@ -107,6 +153,8 @@ def main():
     cases = common.Cases()
     cases.run("idle groups take no time", nothing_busy, rank)
     cases.run(f"{ALIVE} idle groups have no threads", no_thread_each)
+    cases.run(f"{AT_ONCE} groups that wait use one connection", one_connection, rank)
+    cases.run("groups that end together", ended_together, rank)
     cases.run(f"{GROUPS} groups made and destroyed", nothing_left, rank, by_torch, GROUPS * OF_TORCH)
     cases.run(f"{GROUPS} backends made and destroyed", nothing_left, rank, alone, OF_NONE)
     cases.end()

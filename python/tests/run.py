@@ -36,6 +36,7 @@ TESTS = [
     ("training, 4 ranks", "training.py", 4, {}),
     *[(f"callbacks, {ranks} ranks", "callbacks.py", ranks, {}) for ranks in (2, 4)],
     ("groups", "groups.py", 3, {}),
+    ("regroup", "regroup.py", 4, {}),
     *[(f"limits, {case}", f"limits.py {case}", 2, {}) for case in ("late", "impatient", "aborted")],
     ("leaves", "leaves.py", 2, {}),
     ("stores", "stores.py", 0, {}),

@@ -5,6 +5,7 @@
 """
 
 import atexit
+import datetime
 import functools
 import importlib
 import itertools
@@ -121,11 +122,16 @@ def _base(store):
     return store
 
 
-def _gloo(store, _base_of_it, tag, rank, size, timeout, depth):
+def _gloo(_base_of_it, timeout, store, tag, rank, size, depth):
     """For sparse tensors: Gloo among the same ranks, another one for calls in callbacks (order.h)."""
     if not dist.is_gloo_available():
         raise ValueError("meshcoll takes sparse tensors where torch has Gloo, which this one lacks")
     return dist.ProcessGroupGloo(dist.PrefixStore(f"meshcoll/{tag}/gloo/{depth}", store), rank, size, timeout=timeout)
+
+
+def _part(of, _base_of_it, store, rank, size, ranks, timeout):
+    """A group of these ranks of another one, whose ranks in the job are `of`; of ranks that it does not know: none."""
+    return _make(store, rank, size, datetime.timedelta(seconds=timeout), [of[r] for r in ranks] if of else [])
 
 
 def _times_made(store, rank, size):
@@ -134,36 +140,40 @@ def _times_made(store, rank, size):
     return store.add(f"meshcoll/made/{rank}", 1) if size > 1 else 1
 
 
-def _mesh(options):
+def _mesh(ranks, size):
     """The text of a group's mesh: None is MESHCOLL_MESH, which is of the launcher's world; "" is found. A program may
     also make groups with other processes, of which torch names no ranks."""
-    ranks, is_first = list(options.global_ranks_in_group), not dist.is_initialized()
-    size = options.group_size if is_first else dist.get_world_size()
-    if int(os.environ.get("WORLD_SIZE") or size) != size or not (ranks or is_first):
+    is_first = not dist.is_initialized()
+    all_ranks = size if is_first else dist.get_world_size()
+    if int(os.environ.get("WORLD_SIZE") or all_ranks) != all_ranks or not (ranks or is_first):
         return ""
-    is_all = not ranks or ranks == list(range(size))
+    is_all = not ranks or ranks == list(range(all_ranks))
     return None if is_all else mesh_of_group(ranks, os.environ.get("MESHCOLL_MESH", ""))
 
 
-def _create(options, _backend_options=None):
-    ranks = list(options.global_ranks_in_group)
-    mesh = _mesh(options)
-    tag = _times_made(options.store, options.group_rank, options.group_size)
-    # without `options`, which has the process group, which has the backend
-    gloo = functools.partial(_gloo, options.store, _base(options.store), tag, options.group_rank, options.group_size,
-                             options.timeout)
+def _make(store, rank, size, timeout, ranks, begins=True):
+    base = _base(store)
     is_part = ranks and len(ranks) < dist.get_world_size()
     name = f"the group of ranks {', '.join(map(str, ranks))}, here numbered from 0 on" if is_part else ""
+    is_world = not ranks and not dist.is_initialized()
+    # nothing here may keep the process group, which has the backend
     return _torch.create(
-        store=options.store,
-        rank=options.group_rank,
-        size=options.group_size,
-        timeout=options.timeout.total_seconds(),
-        mesh=mesh,
+        store=store,
+        rank=rank,
+        size=size,
+        timeout=timeout.total_seconds(),
+        mesh=_mesh(ranks, size),
         name=name,
-        tag=tag,
-        make_gloo=gloo,
+        tag=_times_made(store, rank, size),
+        gloo=functools.partial(_gloo, base, timeout),
+        part=functools.partial(_part, list(range(size)) if is_world else ranks, base),
+        begins=begins,
     )
+
+
+def _create(options, _backend_options=None):
+    return _make(options.store, options.group_rank, options.group_size, options.timeout,
+                 list(options.global_ranks_in_group), not getattr(options, "enable_reconfigure", False))
 
 
 def _abort_if_failed():
