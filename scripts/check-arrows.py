@@ -75,6 +75,7 @@ for room in MAY:
     if room.startswith(("transport", "job", "runtime", "gpu")):
         MAY[room] = [*MAY[room], "base/system"]
 MAY["network"] = [*CORE[:3], "base/system"]     # of the command, not of the library
+MAY["contention"] = CORE + ["doubling"] + COMPOSE + ["network"]
 MAY["simulate"] = CORE + COMPOSE + ["network"]
 LIBRARY = list(MAY)
 MAY["mpi"] = []

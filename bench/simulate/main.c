@@ -7,6 +7,7 @@
  * Both print Markdown (docs/simulate.md).
  */
 #include "compose/planner/planner.h"
+#include "network/ends.h"
 #include "simulate/simulate.h"
 
 #include <math.h>
@@ -200,7 +201,7 @@ static void regret(uint32_t most)
             need(mc_mesh_parse(boxes[m], &study.mesh));
             need(mc_links_parse("dgx-h100", &study.mesh, &study.links));
             need(mc_network_parse(networks[k].text, &network));
-            need(mc_simulate_fit(&study.mesh, &study.links, &network));
+            need(mc_network_fit_to(&study.mesh, &study.links, &network));
             const mc_links_t seen = calibrated(&network);
             for (size_t c = 0; c < MC_COUNT(all); c++)
                 for (size_t i = 0; i < MC_COUNT(sizes); i++) {

@@ -42,6 +42,13 @@ static inline int32_t mc_bruck_far_slices(int32_t len, int32_t k)
     return (len - k + 2 * k - 1) / (2 * k);
 }
 
+/* The number of slices below `len` whose index has the bit `unit`. */
+static inline int32_t mc_bruck_bit_slices(int32_t len, int32_t unit)
+{
+    const int32_t rest = len % (2 * unit);
+    return len / (2 * unit) * unit + (rest > unit ? rest - unit : 0);
+}
+
 /*
  * Sums whose brackets are the aligned tree, on any length (mesh/aligned.h). Blocks of 2^k ranks,
  * and a shorter one at the line's end, are joined in pairs, the smallest first; lower ranks are the
@@ -84,6 +91,12 @@ static inline int32_t mc_core_index(mc_core_t c, int32_t member)
 static inline int32_t mc_core_member(mc_core_t c, int32_t index)
 {
     return index < 2 * c.surplus ? index / 2 : index - c.surplus;
+}
+
+/* Returns the most slices that members whose numbers are equal modulo `every` stand for. */
+static inline int32_t mc_core_class(mc_core_t c, int32_t every)
+{
+    return c.size / every + (c.surplus + every - 1) / every;
 }
 
 static inline bool mc_core_is_surplus(mc_core_t c, int32_t index)

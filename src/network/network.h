@@ -66,6 +66,8 @@ static inline uint32_t mc_network_plugs(const mc_network_t *network)
 {
     return network->kind == MC_NETWORK_TREE ? 2 : 0;
 }
+/* The part of the network that a link is in: the level of a tree, the dimension of a torus, 0 of a graph. */
+int32_t mc_network_part(const mc_network_t *network, uint32_t link);
 /* Seconds per byte of a link. */
 double mc_network_beta(const mc_network_t *network, uint32_t link);
 /* "leaf85.0 up22": the 22nd link up of switch 0 of the 85th leaf. "node3.4.5 +x"; "a>b". */

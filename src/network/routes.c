@@ -222,14 +222,21 @@ int mc_network_route(mc_network_t *n, int32_t from, int32_t to, mc_network_route
     return kinds[n->kind].route(n, from, to, route);
 }
 
-double mc_network_beta(const mc_network_t *n, uint32_t link)
+int32_t mc_network_part(const mc_network_t *n, uint32_t link)
 {
     int32_t l = n->n_levels - 1;
-    if (n->kind == MC_NETWORK_GRAPH && n->graph->edge[link / 2].beta > 0)
-        return n->graph->edge[link / 2].beta;
+    if (n->kind == MC_NETWORK_TORUS)
+        return (int32_t)(link / 2 % (uint32_t)n->n_levels);
     while (n->kind == MC_NETWORK_TREE && n->first[l] > link)
         l--;
-    return n->kind == MC_NETWORK_TREE ? n->level[l].beta : n->beta;
+    return n->kind == MC_NETWORK_TREE ? l : 0;
+}
+
+double mc_network_beta(const mc_network_t *n, uint32_t link)
+{
+    if (n->kind == MC_NETWORK_GRAPH && n->graph->edge[link / 2].beta > 0)
+        return n->graph->edge[link / 2].beta;
+    return n->kind == MC_NETWORK_TREE ? n->level[mc_network_part(n, link)].beta : n->beta;
 }
 
 void mc_network_name(const mc_network_t *n, uint32_t link, mc_text_t *text)

@@ -1,64 +1,13 @@
 /* Who sends to whom over which links; and which ranks, and which links, do the same. */
 #include "simulate/sim_world.h"
 
+#include "network/ends.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 /* Links at the ends of a message: a rank that receives, and ports that several ranks share. */
 enum { RECEIVER, IN, OUT, WAYS };
-
-/* Does dimension d join boxes? "box" and all outside of it do; without a "box", all whose name is not of the inside of one. */
-static bool joins_boxes(const mc_mesh_t *mesh, int32_t d)
-{
-    const int32_t box = mc_mesh_find(mesh, "box", 3);
-    return box >= 0 ? d <= box : !mc_dim_is_inside(&mesh->dim[d]);
-}
-
-/* The port of a rank on the wire of dimension d: that of the rank with this number. *ports: in its group, of *n ranks. */
-static int32_t port_of(const mc_mesh_t *mesh, const mc_links_t *links, int32_t wire, int32_t rank,
-                       int32_t *ports, int32_t *n)
-{
-    int32_t first = rank;
-    *n = wire + 1 < mesh->ndims ? mc_mesh_span(mesh, wire + 1, rank, &first) : 1;
-    *ports = links->dim[wire].ports < *n ? links->dim[wire].ports : *n;
-    return first + (int32_t)((int64_t)(rank - first) * *ports / *n);
-}
-
-int32_t mc_simulate_outer(const mc_mesh_t *mesh)
-{
-    int32_t d = mesh->ndims - 1;
-    while (d >= 0 && !joins_boxes(mesh, d))
-        d--;
-    return d;
-}
-
-int32_t mc_simulate_ends(const mc_mesh_t *mesh, const mc_links_t *links, int32_t *end,
-                         int32_t *per_box)
-{
-    const int32_t outer = mc_simulate_outer(mesh);
-    const int32_t wire = outer < 0 ? -1 : mc_links_wire(links, outer);
-    int32_t n = 0, size, last = -1, ports;
-    for (int32_t r = 0; r < mesh->size && wire >= 0; r++) {
-        const int32_t port = port_of(mesh, links, wire, r, &ports, &size);
-        n += port != last;
-        last = port;
-        *per_box = r == 0 ? ports : *per_box;
-        if (end)
-            end[r] = n - 1;
-    }
-    return n;
-}
-
-int mc_simulate_fit(const mc_mesh_t *mesh, const mc_links_t *links, mc_network_t *network)
-{
-    int32_t per_box = 1;
-    const int32_t ends = mc_simulate_ends(mesh, links, NULL, &per_box);
-    if (ends == 0)
-        return mc_fail(
-            MESHCOLL_ERR_INVALID_ARG,
-            "the network joins boxes, and all dimensions of this mesh are inside of one");
-    return mc_network_fit(network, ends, per_box);
-}
 
 /* The links on the way of a message from a to b, in places: its sender's port where ranks share it, the network, the
  * receiver's port. */
@@ -70,10 +19,10 @@ static int find_way(const mc_simulation_t *q, const int32_t *end, const mc_sim_w
     const bool pulled = q->links->dim[dim].pulled;
     int status = MESHCOLL_OK;
     route->n = 0;
-    if (q->network && joins_boxes(mesh, dim) && end[a] != end[b])
+    if (q->network && mc_network_joins(mesh, dim) && end[a] != end[b])
         status = mc_network_route(q->network, end[a], end[b], route);
     for (int way = pulled ? IN : RECEIVER; way < (pulled ? OUT : WAYS) && !status; way++) {
-        int32_t ports, n, port = port_of(mesh, q->links, wire, place[way], &ports, &n);
+        int32_t ports, n, port = mc_network_port(mesh, q->links, wire, place[way], &ports, &n);
         port = way == RECEIVER ? b : port;
         const uint32_t link = w->n_network +
                               ((uint32_t)wire * WAYS + (uint32_t)way) * (uint32_t)mesh->size +
@@ -141,7 +90,8 @@ static bool is_used(const mc_simulation_t *q, const mc_sim_world_t *w, uint32_t 
     bool used = false;
     for (int32_t d = 0; d < q->mesh->ndims; d++)
         used |= mc_links_wire(q->links, d) == wire && (way == IN || !q->links->dim[d].pulled);
-    return used && (way == RECEIVER || port_of(q->mesh, q->links, wire, rank, &ports, &n) == rank);
+    return used &&
+           (way == RECEIVER || mc_network_port(q->mesh, q->links, wire, rank, &ports, &n) == rank);
 }
 
 static int slow_down(const mc_simulation_t *q, const mc_slow_t *slow, mc_sim_world_t *w)
@@ -199,7 +149,7 @@ int mc_sim_world_create(const mc_simulation_t *q, const mc_orbits_t *o, mc_sim_w
     for (uint32_t i = 0; i < q->n_slow && !status; i++)
         status = slow_down(q, &q->slow[i], &w);
     if (!status) {
-        mc_simulate_ends(q->mesh, q->links, end, &per_box);
+        mc_network_ends(q->mesh, q->links, end, &per_box);
         status = find_pairs(q, o, &w, end);
     }
     free(end);

@@ -84,13 +84,4 @@ typedef struct {
 
 int mc_simulate(const mc_simulation_t *query, mc_simulated_t *result);
 
-/* The innermost dimension that joins boxes, or -1. */
-int32_t mc_simulate_outer(const mc_mesh_t *mesh);
-/* The number of each rank's port among those that lead out of boxes; ranks of a port follow each other. Returns how many
- * there are; *per_box: in the first box. `end` may be NULL. */
-int32_t mc_simulate_ends(const mc_mesh_t *mesh, const mc_links_t *links, int32_t *end,
-                         int32_t *per_box);
-/* Fits the network to the ports of the mesh's boxes. */
-int mc_simulate_fit(const mc_mesh_t *mesh, const mc_links_t *links, mc_network_t *network);
-
 #endif

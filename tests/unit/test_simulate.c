@@ -1,5 +1,6 @@
 /* Simulated times: small networks by hand, and classes of ranks against all of them. */
 #include "compose/price/bound.h"
+#include "network/ends.h"
 #include "simulate/simulate.h"
 
 #include <criterion/criterion.h>
@@ -24,7 +25,7 @@ static mc_simulated_t simulated(const char *collective_text, const char *mesh_te
                  meshcoll_last_error());
     if (network_text) {
         cr_assert_eq(mc_network_parse(network_text, &network), 0, "%s", meshcoll_last_error());
-        cr_assert_eq(mc_simulate_fit(&mesh, &links, &network), 0, "%s", meshcoll_last_error());
+        cr_assert_eq(mc_network_fit_to(&mesh, &links, &network), 0, "%s", meshcoll_last_error());
         q.network = &network;
     }
     q.mesh = &mesh;

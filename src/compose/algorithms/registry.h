@@ -7,6 +7,7 @@
 
 #include "compose/algorithms/placement.h"
 #include "compose/cost/cost.h"
+#include "compose/cost/line_rounds.h"
 #include "plan/builder.h"
 
 typedef mc_tile_t (*mc_generator_t)(mc_builder_t *b, mc_line_t l, mc_tile_t v);
@@ -42,6 +43,7 @@ typedef struct {
     const char *name;
     mc_generator_t generate; /* NULL: those of its parts */
     mc_line_cost_t cost;     /* NULL: those of its parts */
+    mc_line_rounds_t rounds; /* NULL: those of its parts */
     bool slices; /* cuts the line's dimensions into slices, even if its result is uncut */
     /* of a composite one: the two others whose path it equals, so it is not enumerated; else NULL */
     const mc_part_name_t *parts;
@@ -64,6 +66,9 @@ extern const int32_t mc_n_algorithms;
  * of that shape, of which the caller leaves `reduces` to `aligned` open. */
 mc_tile_t mc_algorithm_generate(int32_t algorithm, mc_builder_t *b, mc_line_t l, mc_tile_t v);
 mc_phase_cost_t mc_algorithm_cost(int32_t algorithm, const mc_line_shape_t *shape);
+
+/* Part `k` of a composite algorithm, 0 or 1. */
+int32_t mc_algorithm_part(int32_t algorithm, int32_t k);
 
 /* Does it sum on a line of `len` ranks by the aligned tree? */
 bool mc_algorithm_aligned(int32_t algorithm, int32_t len);

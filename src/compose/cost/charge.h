@@ -107,7 +107,7 @@ static inline void mc_charge_wire(mc_cost_t *inner, const mc_line_shape_t *shape
 /* Returns `once` with the wires' load: that of its rounds, and what the inner wires carry in them. */
 static inline mc_phase_cost_t mc_phase_with_inner(const mc_cost_t *once, const mc_cost_t *inner)
 {
-    return (mc_phase_cost_t){*once, mc_cost_add(once, inner)};
+    return (mc_phase_cost_t){.once = *once, .busy = mc_cost_add(once, inner)};
 }
 
 /* Charges what all ranks of a line together send across dimension `d`: `messages` messages with `part` of

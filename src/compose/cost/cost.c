@@ -141,7 +141,11 @@ mc_cost_t mc_cost_add(const mc_cost_t *a, const mc_cost_t *b)
 
 mc_phase_cost_t mc_phase_cost_add(const mc_phase_cost_t *a, const mc_phase_cost_t *b)
 {
-    return (mc_phase_cost_t){mc_cost_add(&a->once, &b->once), mc_cost_add(&a->busy, &b->busy)};
+    mc_phase_cost_t sum = {.once = mc_cost_add(&a->once, &b->once),
+                           .busy = mc_cost_add(&a->busy, &b->busy),
+                           .network = a->network};
+    mc_strain_add(&sum.network, &b->network, 1);
+    return sum;
 }
 
 static double wire_seconds(const mc_term_t *term, const mc_links_t *links, int32_t d, double n)
@@ -198,15 +202,19 @@ mc_busy_t mc_term_busy(const mc_term_t *busy, const mc_links_t *links, int32_t d
     return (mc_busy_t){wire_seconds(busy, links, d, n), mc_term_own(busy, links, d, n)};
 }
 
-double mc_cost_busy(const mc_cost_t *busy, const mc_links_t *links, double n, int32_t *busiest)
+double mc_cost_busy(const mc_phase_cost_t *cost, const mc_links_t *links, double n,
+                    int32_t *busiest)
 {
-    double wire[MC_MAX_DIMS] = {0}, own = 0;
+    double wire[MC_BUSY_WIRES] = {0}, own = 0;
     for (int32_t d = 0; d < links->ndims; d++) {
-        const mc_busy_t b = mc_term_busy(&busy->dim[d], links, d, n);
+        const mc_busy_t b = mc_term_busy(&cost->busy.dim[d], links, d, n);
         own += b.own;
         wire[mc_links_wire(links, d)] += b.link;
     }
-    return mc_pipeline_every(wire, links->ndims, own, mc_links_share_cores(links), busiest);
+    for (int32_t k = 0; k < MC_NETWORK_PARTS && links->network; k++)
+        wire[MC_BUSY_NETWORK + k] = cost->network.busy[k] * n;
+    return mc_pipeline_every(wire, links->network ? MC_BUSY_WIRES : links->ndims, own,
+                             mc_links_share_cores(links), busiest);
 }
 
 double mc_phase_cost_seconds(const mc_phase_cost_t *cost, const mc_links_t *links,
@@ -214,7 +222,7 @@ double mc_phase_cost_seconds(const mc_phase_cost_t *cost, const mc_links_t *link
 {
     const double piece = n / segments;
     int32_t dim;
-    const double busiest = mc_cost_busy(&cost->busy, links, piece, &dim);
-    const double fill = mc_cost_seconds(&cost->once, links, piece);
+    const double busiest = mc_cost_busy(cost, links, piece, &dim);
+    const double fill = mc_cost_seconds(&cost->once, links, piece) + cost->network.extra * piece;
     return mc_cost_rounded(fill + (segments - 1) * busiest);
 }

@@ -41,12 +41,30 @@ typedef struct {
     mc_term_t dim[MC_MAX_DIMS];
 } mc_cost_t;
 
+/*
+ * What the links of a network between boxes add (mc_links_t.network), in seconds for each byte of the vector.
+ *   extra  by which the rounds last longer than their ports do
+ *   busy   how long a segment occupies the busiest link of each part of the network: of a tree's level, a torus's dimension
+ */
+enum { MC_NETWORK_PARTS = 6 };
+typedef struct {
+    double extra, busy[MC_NETWORK_PARTS];
+} mc_strain_t;
+
+static inline void mc_strain_add(mc_strain_t *sum, const mc_strain_t *s, double times)
+{
+    sum->extra += s->extra * times;
+    for (int32_t k = 0; k < MC_NETWORK_PARTS; k++)
+        sum->busy[k] += s->busy[k] * times;
+}
+
 /* `once`: from a segment's start to its end on every rank. `busy`: how long a segment occupies the
  * busiest rank and its links; the next segment can start after that (for a chain sooner than after
  * `once`). Messages of a segment do not wait for those of the one before, so mc_phase_cost counts all
  * messages of `busy` as being in a row. */
 typedef struct {
     mc_cost_t once, busy;
+    mc_strain_t network; /* zeros without one */
 } mc_phase_cost_t;
 
 /* A cache for callers that price many algorithms on one mesh with one root and the same wires: the rounds
@@ -169,10 +187,12 @@ typedef struct {
 } mc_busy_t;
 bool mc_links_are_apart(const mc_links_t *links, int32_t d);
 mc_busy_t mc_term_busy(const mc_term_t *busy, const mc_links_t *links, int32_t d, double n);
-/* Seconds of the busiest wire or, if they are busier, of the ranks; *busiest: the wire's dimension, or -1:
- * the ranks. Cores that ranks share do the wires' work too, so there both times add up, and -1 means that no wire
+/* Seconds of the busiest wire or, if they are busier, of the ranks; *busiest: the wire's dimension, MC_BUSY_NETWORK or more:
+ * a part of the network, or -1: the ranks. Cores that ranks share do the wires' work too, so there both times add up, and -1 means that no wire
  * has a time of its own. */
-double mc_cost_busy(const mc_cost_t *busy, const mc_links_t *links, double n, int32_t *busiest);
+enum { MC_BUSY_NETWORK = MC_MAX_DIMS, MC_BUSY_WIRES = MC_MAX_DIMS + MC_NETWORK_PARTS };
+double mc_cost_busy(const mc_phase_cost_t *cost, const mc_links_t *links, double n,
+                    int32_t *busiest);
 
 /* Seconds of phases whose costs add up to `cost`, in segments: the fill with n/segments, then
  * (segments - 1) times the busiest link; rounded by mc_cost_rounded. */

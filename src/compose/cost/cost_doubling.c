@@ -262,12 +262,6 @@ static mc_ratio_t largest_block(const mc_line_shape_t *shape, mc_core_t c, int32
     return mc_ratio(mc_core_index(c, m), shape->line.len);
 }
 
-/* Members of the core whose numbers are equal modulo `every` stand for the most slices if the number is small. */
-static mc_ratio_t largest_class(const mc_line_shape_t *shape, mc_core_t c, int32_t every)
-{
-    return mc_ratio(c.size / every + (c.surplus + every - 1) / every, shape->line.len);
-}
-
 /* Counts the classes of members modulo `every` that have members of both kinds: their slices are two messages. */
 static int32_t mixed_classes(mc_core_t c, int32_t every)
 {
@@ -281,7 +275,7 @@ static void charge_class_round(sum_t *sum, const mc_line_shape_t *shape, mc_core
 {
     const int32_t mixed = mixed_classes(c, 2 * m);
     const exchange_t x = exchange_of(shape, c, m);
-    const mc_ratio_t part = largest_class(shape, c, 2 * m);
+    const mc_ratio_t part = mc_ratio(mc_core_class(c, 2 * m), shape->line.len);
     mc_charge_row(&sum->once, shape, x.top, mixed > 0 ? 2 : 1, part, slowed_at(shape, &x, x.top),
                   shape->reduces);
     charge_exchanges(sum, shape, &x, part, true);
@@ -507,13 +501,6 @@ static int32_t bit_messages(const mc_line_shape_t *shape, int32_t unit)
     return (whole > 1 && rest > 0 ? outside : whole > 0) + (rest > unit);
 }
 
-/* The number of slices below p whose index has the bit `unit`. */
-static int32_t bit_slices(int32_t p, int32_t unit)
-{
-    const int32_t rest = p % (2 * unit);
-    return p / (2 * unit) * unit + (rest > unit ? rest - unit : 0);
-}
-
 /* In the round of `unit`, min(unit, s, p-unit) ranks of a box of s send out of it. */
 mc_phase_cost_t mc_cost_bruck_alltoall(const mc_line_shape_t *shape)
 {
@@ -522,7 +509,7 @@ mc_phase_cost_t mc_cost_bruck_alltoall(const mc_line_shape_t *shape)
     for (int32_t unit = 1; unit < p; unit *= 2) {
         const int32_t n = unit < p - unit ? unit : p - unit, leave = n < s ? n : s;
         const int32_t messages = bit_messages(shape, unit);
-        const mc_ratio_t part = mc_ratio(bit_slices(p, unit), p);
+        const mc_ratio_t part = mc_ratio(mc_bruck_bit_slices(p, unit), p);
         mc_charge_row(&cost.once, shape, d, messages, part, mc_shape_slowed(shape, d, leave),
                       false);
         charge_turn(&cost.once, shape, n, messages, part);

@@ -3,7 +3,7 @@
 
 static mc_phase_cost_t same_when_busy(mc_cost_t once)
 {
-    return (mc_phase_cost_t){once, once};
+    return (mc_phase_cost_t){.once = once, .busy = once};
 }
 
 /* Hops that cross dimension `d` on one way round the ring. */
@@ -60,7 +60,7 @@ static int32_t chain_begin(const mc_line_shape_t *shape)
 /* Each hop waits for the one before. A rank is ready for the next segment after one message. */
 mc_phase_cost_t mc_cost_chain(const mc_line_shape_t *shape)
 {
-    mc_phase_cost_t cost = {mc_cost_zero(), mc_cost_zero()};
+    mc_phase_cost_t cost = {.once = mc_cost_zero(), .busy = mc_cost_zero()};
     const int32_t p = shape->line.len, first = chain_begin(shape);
     if (p == 1)
         return cost;

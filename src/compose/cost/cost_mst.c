@@ -215,7 +215,7 @@ static mc_phase_cost_t plain(const mc_line_shape_t *shape, int32_t d)
     const int32_t p = shape->line.len, rounds = mc_rounds(p, 1);
     const mc_ratio_t part = shape->slices ? mc_shape_passed(shape) : mc_ratio(rounds, 1);
     mc_charge(&cost, shape, d, rounds, part, mc_shape_slowed(shape, d, 1), shape->reduces);
-    return (mc_phase_cost_t){cost, cost};
+    return (mc_phase_cost_t){.once = cost, .busy = cost};
 }
 
 /* Numbers of intervals of one depth of a halving, without the one that has the line's root: they have k

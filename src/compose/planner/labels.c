@@ -270,7 +270,7 @@ bool mc_labels_lead_on(const mc_labels_t *l, uint32_t node, const double *load)
 
 int mc_labels_init(mc_labels_t *l, const mc_priced_t *graph, const mc_planner_query_t *query)
 {
-    const int32_t n_parts = 2 + graph->links->ndims;
+    const int32_t n_parts = 2 + mc_priced_wires(graph->links);
     const size_t load = sizeof *l->load * (size_t)n_parts;
     *l = (mc_labels_t){.graph = graph,
                        .query = query,

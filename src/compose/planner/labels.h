@@ -21,9 +21,10 @@
 /* Relative error that rounding of sums of seconds may cause; comparisons allow for it. */
 static const double MC_SLACK = 1e-9;
 
-/* Parts of a load, in seconds: [0] the fill; then the busy time of each wire and, as one more, of the ranks. Ranks that
+/* Parts of a load, in seconds: [0] the fill; then the busy time of each wire, of each part of a network and, as one more,
+ * of the ranks. Ranks that
  * share cores do the wires' work too: their time adds to that of the wires, so [0] has it. */
-enum { MC_MOST_PARTS = 2 + MC_MAX_DIMS };
+enum { MC_MOST_PARTS = 2 + MC_BUSY_WIRES };
 
 /* A label: a partial path from a state to the end. */
 typedef struct {

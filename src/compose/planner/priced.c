@@ -11,7 +11,8 @@ typedef struct {
     mc_priced_t *p;
     const mc_planner_query_t *query;
     bool by_inner; /* prices depend on the inner dimensions in use: their lines share ports */
-    bool by_all;   /* prices depend on all dimensions in use: ranks share cores, or a window */
+    bool
+        by_all; /* prices depend on all dimensions in use: ranks share cores, a window, or a network */
     uint32_t room_steps, room_groups, room_hops, room_nodes;
     uint32_t *node;  /* by code_of */
     uint32_t *group; /* by group_code */
@@ -46,13 +47,17 @@ static void add_to(mc_linear_t *sum, mc_linear_t f)
 
 static void make_linear(mc_priced_step_t *step, const mc_links_t *links)
 {
+    const int32_t ranks = mc_priced_wires(links);
+    add_to(&step->once, (mc_linear_t){0, step->cost.network.extra});
+    for (int32_t k = links->ndims; k < ranks; k++)
+        step->busy[k].per_byte = step->cost.network.busy[k - links->ndims];
     for (int32_t d = 0; d < links->ndims; d++) {
         if (!mc_phase_crosses(&step->cost, d))
             continue;
         const mc_linear_busy_t busy = mc_linear_busy(&step->cost.busy.dim[d], links, d);
         add_to(&step->once, mc_linear_of(&step->cost.once.dim[d], links, d));
         add_to(&step->busy[mc_links_wire(links, d)], busy.link);
-        add_to(&step->busy[links->ndims], busy.own);
+        add_to(&step->busy[ranks], busy.own);
     }
 }
 
@@ -188,7 +193,8 @@ int mc_priced_init(mc_priced_t *p, meshcoll_collective_t collective, const mc_me
                    const mc_links_t *links, const mc_planner_query_t *query)
 {
     const mc_mesh_t led = mc_mesh_led_by(mesh, query->root);
-    *p = (mc_priced_t){.graph = mc_graph(collective, &led, query->in_order, false, query->aligned),
+    *p = (mc_priced_t){.graph = mc_graph(collective, &led, query->in_order, links->network != NULL,
+                                         query->aligned),
                        .mesh = mesh,
                        .links = links};
     build_t b = {
@@ -196,7 +202,7 @@ int mc_priced_init(mc_priced_t *p, meshcoll_collective_t collective, const mc_me
         .query = query,
         /* an alltoall that gathers has other shares, which depend on the dimensions in use */
         .by_inner = collective == MESHCOLL_ALLTOALL || ranks_share_ports(mesh, links),
-        .by_all = mc_links_share_cores(links) || query->pacing};
+        .by_all = mc_links_share_cores(links) || query->pacing || links->network};
     const mc_node_t start = mc_graph_start(&p->graph);
     const int32_t n = p->graph.n;
     b.node = calloc((size_t)1 << (NODE_BITS * n + 1), sizeof *b.node);

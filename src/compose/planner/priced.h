@@ -15,8 +15,9 @@ typedef struct {
     mc_phase_t phase;
     mc_phase_cost_t cost;
     mc_linear_t once; /* from a segment's start to its end */
-    /* for how long a segment occupies each wire and, behind the wires, the ranks (mc_busy_t) */
-    mc_linear_t busy[MC_MAX_DIMS + 1];
+    /* for how long a segment occupies each wire, each part of a network if there is one and, behind them, the ranks
+     * (mc_busy_t) */
+    mc_linear_t busy[MC_BUSY_WIRES + 1];
     uint32_t least_segments; /* that the cut rule needs (compose/pace/limits.h) */
 } mc_priced_step_t;
 
@@ -43,6 +44,12 @@ typedef struct {
     mc_priced_hop_t *hop;
     uint32_t *first_hop;
 } mc_priced_t;
+
+/* Wires, and parts of the network, that a step may occupy. */
+static inline int32_t mc_priced_wires(const mc_links_t *links)
+{
+    return links->ndims + (links->network ? MC_NETWORK_PARTS : 0);
+}
 
 /* Builds the graph. The caller owns `mesh`, `links` and what the query points to; they must outlive `p`. */
 int mc_priced_init(mc_priced_t *p, meshcoll_collective_t collective, const mc_mesh_t *mesh,

@@ -79,7 +79,7 @@ static int add_path(search_t *s)
 {
     enum { ROOM = 64 };
     mc_ranked_t path = {.strategy = strategy_of(s), .seconds = INFINITY};
-    mc_phase_cost_t cost = {mc_cost_zero(), mc_cost_zero()};
+    mc_phase_cost_t cost = {.once = mc_cost_zero(), .busy = mc_cost_zero()};
     for (int32_t i = 0; i < s->n_phases; i++)
         cost = mc_phase_cost_add(&cost, &s->graph->step[s->step[i]].cost);
     find_cut(s, &cost, &path);

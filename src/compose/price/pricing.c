@@ -2,6 +2,7 @@
 
 #include "compose/cost/charge.h"
 #include "compose/cost/cost_pairs.h"
+#include "compose/price/networked.h"
 
 /* The line to price, on a mesh that the root leads (mc_mesh_led_by). On a ragged mesh this is the longest
  * line along fold, or one line of all ranks; for the latter each box of `even` becomes as large as the
@@ -104,6 +105,16 @@ static void last_as_busiest(mc_phase_cost_t *cost, const mc_mesh_t *mesh, const 
         cost->once.dim[d].beta = d == busiest ? cost->busy.dim[d].beta : mc_ratio(0, 1);
 }
 
+/* Of an algorithm, or of both parts of a composite one. */
+static void add_strain(struct mc_networked *network, int32_t algorithm, mc_dims_t dims,
+                       const mc_mesh_t *led, int32_t root, unsigned rooted, mc_strain_t *strain)
+{
+    if (mc_algorithms[algorithm].rounds)
+        network->strain(network, algorithm, dims, led, root, rooted, strain);
+    for (int32_t k = 0; k < 2 && mc_algorithms[algorithm].parts; k++)
+        add_strain(network, mc_algorithm_part(algorithm, k), dims, led, root, rooted, strain);
+}
+
 mc_phase_cost_t mc_phase_cost(meshcoll_collective_t collective, int32_t algorithm, mc_dims_t dims,
                               const mc_mesh_t *mesh, const mc_links_t *links, int32_t root,
                               const mc_placement_t state[MC_MAX_DIMS], bool gathers,
@@ -126,6 +137,12 @@ mc_phase_cost_t mc_phase_cost(meshcoll_collective_t collective, int32_t algorith
         last_as_busiest(&cost, mesh, links);
     for (int32_t d = 0; d < mesh->ndims; d++)
         cost.busy.dim[d].row = cost.busy.dim[d].alpha;
+    if (links->network) {
+        mc_strain_t whole = {0};
+        add_strain(links->network, algorithm, dims, &led, root, mc_placements_rooted(&led, state),
+                   &whole);
+        mc_strain_add(&cost.network, &whole, mc_ratio_value(shape.share));
+    }
     return cost;
 }
 

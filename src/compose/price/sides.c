@@ -27,6 +27,13 @@ static void add_phase(mc_side_flow_t *flow, const mc_phase_cost_t *cost, const m
         flow->busy[wire] = mc_linear_add(flow->busy[wire], mc_linear_busy(busy, links, d).link);
         flow->own = mc_linear_add(flow->own, own_of(busy, links, d));
     }
+    const mc_linear_t extra = {0, cost->network.extra};
+    flow->phase[i].once = mc_linear_add(flow->phase[i].once, extra);
+    flow->phase[i].busy = mc_linear_add(flow->phase[i].busy, extra);
+    for (int32_t k = 0; k < MC_NETWORK_PARTS; k++) {
+        flow->phase[i].links |= (unsigned)(cost->network.busy[k] > 0) << (MC_BUSY_NETWORK + k);
+        flow->busy[MC_BUSY_NETWORK + k].per_byte += cost->network.busy[k];
+    }
 }
 
 mc_side_flow_t mc_flow_of(const mc_strategy_t *s, int32_t side, const mc_mesh_t *mesh,
@@ -43,15 +50,15 @@ mc_side_flow_t mc_flow_of(const mc_strategy_t *s, int32_t side, const mc_mesh_t 
 
 /* Starts a phase when its side is ready and its links are free. Updates both times. */
 static void run_phase(const mc_side_flow_t *flow, int32_t i, double bytes, double *ready,
-                      double free_at[MC_MAX_DIMS])
+                      double free_at[MC_BUSY_WIRES])
 {
     double start = *ready;
-    for (int32_t d = 0; d < MC_MAX_DIMS; d++)
+    for (int32_t d = 0; d < MC_BUSY_WIRES; d++)
         if (flow->phase[i].links & 1u << d && free_at[d] > start)
             start = free_at[d];
     const double ended = start + mc_linear_at(flow->phase[i].once, bytes);
     const double released = fmin(ended, start + mc_linear_at(flow->phase[i].busy, bytes));
-    for (int32_t d = 0; d < MC_MAX_DIMS; d++)
+    for (int32_t d = 0; d < MC_BUSY_WIRES; d++)
         if (flow->phase[i].links & 1u << d)
             free_at[d] = released;
     *ready = ended;
@@ -60,7 +67,7 @@ static void run_phase(const mc_side_flow_t *flow, int32_t i, double bytes, doubl
 /* Seconds of the first segment of each side. */
 static double run_both(const mc_side_flow_t *a, const mc_side_flow_t *b, double bytes)
 {
-    double ready[2] = {0}, free_at[MC_MAX_DIMS] = {0};
+    double ready[2] = {0}, free_at[MC_BUSY_WIRES] = {0};
     for (int32_t i = 0; i < a->n || i < b->n; i++) {
         if (i < a->n)
             run_phase(a, i, bytes, &ready[0], free_at);
@@ -73,11 +80,12 @@ static double run_both(const mc_side_flow_t *a, const mc_side_flow_t *b, double 
 static mc_pipeline_t pipeline_of(const mc_side_flow_t *a, const mc_side_flow_t *b, double bytes)
 {
     mc_pipeline_t pipeline;
-    double wire[MC_MAX_DIMS];
+    double wire[MC_BUSY_WIRES];
     const double own = mc_linear_at(mc_linear_add(a->own, b->own), bytes);
-    for (int32_t d = 0; d < MC_MAX_DIMS; d++)
+    for (int32_t d = 0; d < MC_BUSY_WIRES; d++)
         wire[d] = mc_linear_at(mc_linear_add(a->busy[d], b->busy[d]), bytes);
-    pipeline.every = mc_pipeline_every(wire, MC_MAX_DIMS, own, a->shares_cores, &pipeline.busiest);
+    pipeline.every =
+        mc_pipeline_every(wire, MC_BUSY_WIRES, own, a->shares_cores, &pipeline.busiest);
     pipeline.fill = fmax(run_both(a, b, bytes), own);
     return pipeline;
 }

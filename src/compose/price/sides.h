@@ -19,8 +19,7 @@
  */
 typedef struct {
     double fill, every;
-    int32_t
-        busiest; /* the wire's dimension that determines `every`; -1: the ranks' own time does */
+    int32_t busiest; /* what determines `every`, as of mc_cost_busy */
 } mc_pipeline_t;
 mc_pipeline_t mc_sides_pipeline(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
                                 const mc_links_t *links, int32_t root, double n);
@@ -30,11 +29,11 @@ typedef struct {
     int32_t n;
     struct {
         mc_linear_t once, busy;
-        unsigned links; /* the wires that it uses, a bit each */
+        unsigned links; /* the wires that it uses, and the parts of the network, a bit each */
     } phase[MC_MAX_PHASES];
-    mc_linear_t busy[MC_MAX_DIMS]; /* of all phases, by wire */
-    mc_linear_t own;               /* messages and sums of all phases */
-    bool shares_cores;             /* ranks' time and wires' time add up (mc_cost_busy) */
+    mc_linear_t busy[MC_BUSY_WIRES]; /* of all phases, by wire and part of the network */
+    mc_linear_t own;                 /* messages and sums of all phases */
+    bool shares_cores;               /* ranks' time and wires' time add up (mc_cost_busy) */
 } mc_side_flow_t;
 
 /* One side of a strategy, 0 or 1. */

@@ -8,7 +8,7 @@
 mc_phase_cost_t mc_strategy_side_cost(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
                                       const mc_links_t *links, int32_t root, int32_t side)
 {
-    mc_phase_cost_t sum = {mc_cost_zero(), mc_cost_zero()};
+    mc_phase_cost_t sum = {.once = mc_cost_zero(), .busy = mc_cost_zero()};
     for (int32_t i = mc_side_first(strategy, side); i < mc_side_end(strategy, side); i++) {
         const mc_phase_cost_t phase = mc_strategy_phase_cost(strategy, mesh, links, root, i);
         sum = mc_phase_cost_add(&sum, &phase);

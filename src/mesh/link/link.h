@@ -92,12 +92,17 @@ int mc_measured_add(mc_measured_t *table, meshcoll_collective_t collective, cons
 /* Do the sizes ascend, and has every row a collective, a strategy and positive times? */
 int mc_measured_check(const mc_measured_t *table);
 
+struct mc_networked;
+
 typedef struct {
     int32_t ndims;
     mc_link_t dim[MC_MAX_DIMS];
     mc_correction_t correction[MC_MAX_DIMS];
     /* measured times; NULL unless the mesh is one line of ranks in one box. Copies of the links share them */
     const mc_measured_t *measured;
+    /* What prices phases on a network between boxes (compose/price/networked.h); NULL: boxes share nothing behind their
+     * ports. Neither read nor printed with the links. Copies of the links share it. */
+    struct mc_networked *network;
 } mc_links_t;
 
 typedef struct {

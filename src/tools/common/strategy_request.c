@@ -1,6 +1,33 @@
 #include "tools/common/strategy_request.h"
 
+#include "network/ends.h"
 #include "runtime/choose/choice.h"
+
+int mc_between_open(const char *text, const mc_mesh_t *mesh, const int32_t *order,
+                    mc_links_t *links, mc_between_t *b)
+{
+    int status = text ? mc_network_parse(text, &b->network) : MESHCOLL_OK;
+    if (!text || status)
+        return status;
+    status = mc_network_fit_to(mesh, links, &b->network);
+    if (!status)
+        status = mc_contention_create(mesh, links, &b->network, order, &b->contention);
+    if (status)
+        return mc_between_close(b, status);
+    b->fitted = &b->network;
+    links->network = mc_contention_prices(b->contention);
+    return MESHCOLL_OK;
+}
+
+int mc_between_close(mc_between_t *b, int status)
+{
+    if (!status && b->contention)
+        status = mc_contention_status(b->contention);
+    mc_contention_free(b->contention);
+    mc_network_free(&b->network);
+    *b = (mc_between_t){0};
+    return status;
+}
 
 int mc_request_read(mc_request_text_t *text, mc_request_t *r)
 {

@@ -3,7 +3,22 @@
 #define MC_TOOLS_REQUEST_H
 
 #include "compose/planner/planner.h"
+#include "contention/contention.h"
 #include "tools/common/tool.h"
+
+/* A network between boxes, which the links price. */
+typedef struct {
+    mc_network_t *fitted; /* NULL: none */
+    mc_network_t network;
+    mc_contention_t *contention;
+} mc_between_t;
+
+/* Reads and fits the network, and has `links` price it with ranks in these places (NULL: their own). `text` NULL: none. Mesh
+ * and order must outlive it. */
+int mc_between_open(const char *text, const mc_mesh_t *mesh, const int32_t *order,
+                    mc_links_t *links, mc_between_t *between);
+/* Returns `status`, or if it is 0 what failed as prices were made. */
+int mc_between_close(mc_between_t *between, int status);
 
 /* The words of the command line; NULL: left out. */
 typedef struct {

@@ -36,9 +36,10 @@ static const struct {
 /* What the command line gives; a process runs one command. */
 static struct {
     mc_request_text_t text;
-    const char *bytes, *format, *output;
+    const char *bytes, *format, *output, *network;
     size_t kind; /* of formats */
     mc_request_t what;
+    mc_between_t between;
 } given;
 
 static int read_format(void)
@@ -65,6 +66,8 @@ static int read_request(mc_request_t *r)
         status = mc_read_bytes("--bytes", given.bytes, &r->bytes);
     if (!status)
         status = read_format();
+    if (!status)
+        status = mc_between_open(given.network, &r->mesh, NULL, &r->links, &given.between);
     return status ? status : mc_request_choose(&given.text, r);
 }
 
@@ -135,6 +138,8 @@ static const mc_option_t options[] = {
                    &given.text.strategy),
     MC_OPTION_TEXT("links", "LINKS", "a preset or links by hand; see meshcoll list links",
                    &given.text.links),
+    MC_OPTION_TEXT("network", "NETWORK", "between boxes, for that choice; see meshcoll simulate",
+                   &given.network),
     MC_OPTION_TEXT("root", "RANK", "root of bcast, reduce, scatter, gather: 0", &given.text.root),
     {0},
 };
@@ -144,6 +149,7 @@ static int run(void)
     int status = read_request(&given.what);
     if (!status)
         status = write_all();
+    status = mc_between_close(&given.between, status);
     mc_links_free(&given.what.links);
     return status;
 }

@@ -1,4 +1,5 @@
 #include "mesh/rank_order.h"
+#include "network/ends.h"
 #include "network/overlay.h"
 #include "simulate/simulate.h"
 #include "tools/common/show.h"
@@ -29,7 +30,7 @@ static const char *const names[] = {"given", "better"};
 static int fill_ring(int32_t *end)
 {
     int32_t per_box;
-    mc_simulate_ends(&given.on, &given.with, end, &per_box);
+    mc_network_ends(&given.on, &given.with, end, &per_box);
     for (int32_t b = 0; b < given.ring.n_boxes; b++) {
         const int32_t first = end[b * given.each];
         given.ring.box[b].first = first;
@@ -51,7 +52,7 @@ static int fill_ring(int32_t *end)
 static int make_ring(void)
 {
     const size_t size = (size_t)given.on.size;
-    const int32_t outer = mc_simulate_outer(&given.on);
+    const int32_t outer = mc_network_outer(&given.on);
     given.each = mc_mesh_stride(&given.on, outer);
     given.ring.network = &given.between;
     given.ring.n_boxes = given.on.size / given.each;
@@ -81,7 +82,7 @@ static int read_request(void)
     if (!status)
         status = mc_network_parse(given.network, &given.between);
     if (!status)
-        status = mc_simulate_fit(&given.on, &given.with, &given.between);
+        status = mc_network_fit_to(&given.on, &given.with, &given.between);
     if (!status && given.order)
         status = mc_read_order(given.order, given.on.size, &given.rank);
     if (!status && !given.order)

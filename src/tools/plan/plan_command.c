@@ -48,10 +48,14 @@ static int read_request(mc_plan_request_t *r)
         status = mc_plan_set_links(r, given.links);
     if (status)
         return status;
-    if (given.order && !r->simulate && !r->reproducible)
-        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "--order goes with --simulate or --reproducible: "
-                                                 "prices are the same in any order");
+    if (given.order && !r->simulate && !r->reproducible && !r->network)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "--order goes with --network, --simulate or --reproducible: without them "
+                       "prices are the same in any order");
     status = given.order ? mc_read_order(given.order, r->mesh.size, &r->order) : MESHCOLL_OK;
+    if (status)
+        return status;
+    status = mc_between_open(r->network, &r->mesh, r->order, &r->links, &r->between);
     if (status)
         return status;
     if (r->order)
@@ -79,11 +83,12 @@ static int run_sweep(const mc_plan_request_t *r)
 static int run_scale(mc_plan_request_t *r)
 {
     const mc_plan_scale_t scale = {given.scale, given.bytes, given.links, given.collective};
-    if (given.root || given.strategy || given.sweep)
+    if (given.root || given.strategy || given.sweep || given.request.network)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "--scale goes without %s",
                        given.root       ? "--root"
                        : given.strategy ? "--strategy"
-                                        : "--sweep");
+                       : given.sweep    ? "--sweep"
+                                        : "--network");
     const int status = read_shared(r);
     return status ? status : mc_plan_scale(r, &scale);
 }
@@ -91,8 +96,6 @@ static int run_scale(mc_plan_request_t *r)
 static int run_size(mc_plan_request_t *r)
 {
     static mc_strategy_t strategy;
-    if (r->network && !r->simulate)
-        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "--network goes with --simulate");
     if (!given.bytes)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                        "--bytes is missing; expected the size of the whole vector, as in --bytes "
@@ -137,7 +140,8 @@ static const mc_option_t options[] = {
                    &given.scale),
     MC_OPTION_NUMBER("simulate", "N", "simulate the N cheapest too, and show which is the fastest",
                      &given.request.simulate, 1, 10000),
-    MC_OPTION_TEXT("network", "NETWORK", "what --simulate has between boxes; see meshcoll simulate",
+    MC_OPTION_TEXT("network", "NETWORK",
+                   "between boxes, for prices and --simulate; see meshcoll simulate",
                    &given.request.network),
     MC_OPTION_TEXT("order", "ORDER", MC_ORDER_HELP, &given.order),
     MC_OPTION_FLAG("reproducible", "only strategies that MESHCOLL_REPRODUCIBLE=1 may take",
@@ -158,6 +162,7 @@ static int run(void)
     int status = read_request(r);
     if (!status)
         status = given.sweep ? run_sweep(r) : run_size(r);
+    status = mc_between_close(&r->between, status);
     free(r->order);
     return status;
 }

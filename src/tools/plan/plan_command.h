@@ -12,8 +12,9 @@ typedef struct {
     const char *links_text; /* as given, or the default preset's name */
     int32_t root, top, max_segments;
     int32_t simulate;    /* so many of the cheapest are simulated too */
-    const char *network; /* on this network; NULL: none between boxes */
-    int32_t *order;      /* and with ranks in this order; NULL: in their own */
+    const char *network; /* between boxes; NULL: none */
+    mc_between_t between;
+    int32_t *order; /* the places of ranks on it; NULL: their own */
     uint64_t bytes;
     const mc_strategy_t *strategy; /* only this one is priced; NULL: all */
     bool in_order;                 /* only strategies that reduce in the order of ranks */

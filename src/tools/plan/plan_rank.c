@@ -39,12 +39,27 @@ static mc_phase_cost_t side_cost(const ranking_t *k, const mc_strategy_t *s, int
     return mc_strategy_side_cost(s, &r->mesh, &k->links, r->root, side);
 }
 
+static double phase_seconds(const ranking_t *k, const mc_strategy_t *s, const mc_phase_cost_t *cost)
+{
+    const double piece = piece_of(k, s);
+    return mc_cost_seconds(&cost->once, &k->links, piece) + cost->network.extra * piece;
+}
+
+/* Whose links `busiest` of mc_cost_busy means. */
+static const char *links_of(const ranking_t *k, int32_t busiest)
+{
+    return busiest < 0                 ? ""
+           : busiest < MC_BUSY_NETWORK ? k->request->mesh.dim[busiest].name
+                                       : "the network";
+}
+
 /* A row for the links of each dimension that `what` uses; the time on the first. */
 static void add_cost(mc_table_t *table, const ranking_t *k, const mc_strategy_t *s,
-                     const char *what, const mc_cost_t *cost)
+                     const char *what, const mc_phase_cost_t *phase)
 {
     const mc_plan_request_t *const r = k->request;
-    const double seconds = mc_cost_seconds(cost, &k->links, piece_of(k, s));
+    const mc_cost_t *const cost = &phase->once;
+    const double seconds = phase_seconds(k, s, phase);
     bool first = true;
     for (int32_t d = 0; d <= r->mesh.ndims; d++) {
         const bool end = d == r->mesh.ndims;
@@ -57,10 +72,11 @@ static void add_cost(mc_table_t *table, const ranking_t *k, const mc_strategy_t 
     }
 }
 
-static void print_pipelining(const ranking_t *k, const mc_strategy_t *s, const mc_cost_t *busy)
+static void print_pipelining(const ranking_t *k, const mc_strategy_t *s,
+                             const mc_phase_cost_t *cost)
 {
     int32_t d;
-    const double seconds = mc_cost_busy(busy, &k->links, piece_of(k, s), &d);
+    const double seconds = mc_cost_busy(cost, &k->links, piece_of(k, s), &d);
     const double total = mc_strategy_seconds(s, &k->request->mesh, &k->request->links,
                                              k->request->root, (double)k->request->bytes);
     const char *const cores = mc_links_share_cores(&k->links) ? "cores that ranks share" : NULL;
@@ -70,8 +86,8 @@ static void print_pipelining(const ranking_t *k, const mc_strategy_t *s, const m
         d >= 0  ? "links of "
         : cores ? ""
                 : "ranks themselves",
-        d < 0 ? "" : k->request->mesh.dim[d].name, d >= 0 && cores ? " and the " : "",
-        cores ? cores : "", mc_print_seconds(total).text);
+        links_of(k, d), d >= 0 && cores ? " and the " : "", cores ? cores : "",
+        mc_print_seconds(total).text);
 }
 
 /* Two sides run concurrently: prints the time of the first two segments and the interval of
@@ -92,7 +108,7 @@ static void print_sides(const ranking_t *k, const mc_strategy_t *s)
                          wire    ? "the links of "
                          : cores ? "the cores that ranks share"
                                  : "a rank",
-                         wire ? r->mesh.dim[pipeline.busiest].name : "",
+                         links_of(k, pipeline.busiest),
                          wire && cores ? " and the cores that ranks share" : "",
                          mc_print_seconds(total).text);
     else
@@ -107,12 +123,12 @@ static void add_side_rows(mc_table_t *table, const ranking_t *k, const mc_strate
         const mc_phase_cost_t cost = phase_cost(k, s, i);
         char what[MC_STRATEGY_TEXT];
         snprintf(what, sizeof what, "%s%s", mark, mc_show_phase(s, &k->request->mesh, i));
-        add_cost(table, k, s, what, &cost.once);
+        add_cost(table, k, s, what, &cost);
     }
     const mc_phase_cost_t total = side_cost(k, s, side);
     char what[16];
     snprintf(what, sizeof what, "%sall phases", mark);
-    add_cost(table, k, s, what, &total.once);
+    add_cost(table, k, s, what, &total);
 }
 
 static void print_call(const mc_links_t *links)
@@ -136,7 +152,7 @@ static int print_phases(const ranking_t *k, const mc_strategy_t *s)
         print_sides(k, s);
     } else if (s->segments > 1) {
         const mc_phase_cost_t total = side_cost(k, s, 0);
-        print_pipelining(k, s, &total.busy);
+        print_pipelining(k, s, &total);
     }
     print_call(&r->links);
     return status;
@@ -335,7 +351,7 @@ static json_t *json_phases(const ranking_t *k, const mc_strategy_t *s)
     json_t *const phases = json_array();
     for (int32_t i = 0; i < s->n_phases; i++) {
         const mc_phase_cost_t cost = phase_cost(k, s, i);
-        const double seconds = mc_cost_seconds(&cost.once, &k->links, piece_of(k, s));
+        const double seconds = phase_seconds(k, s, &cost);
         json_array_append_new(
             phases, json_pack("{s:s, s:i, s:f, s:o, s:o}", "phase", mc_show_phase(s, &r->mesh, i),
                               "side", s->second > 0 && i >= s->second ? 2 : 1, "segment_seconds",

@@ -35,6 +35,8 @@ void mc_plan_print_head(const mc_plan_request_t *r, const char *what)
         if (strcmp(mc_cluster_presets[i].name, r->links_text) == 0)
             provenance = mc_cluster_presets[i].provenance;
     printf("\n\n");
+    if (r->network)
+        mc_show_sentence(0, "network: %s", r->network);
     mc_show_sentence(0, "links: %s%s%s%s", r->links_text, provenance ? " (" : "",
                      provenance ? provenance : "", provenance ? ")" : "");
     mc_show_links(&r->mesh, &r->links);
@@ -45,6 +47,8 @@ json_t *mc_plan_json_head(const mc_plan_request_t *r)
 {
     json_t *const json = mc_json_call("plan", r->collective, &r->mesh, r->root);
     json_object_set_new(json, "links_given", mc_json_text(r->links_text));
+    if (r->network)
+        json_object_set_new(json, "network", mc_json_text(r->network));
     json_object_set_new(json, "links", mc_json_links(&r->mesh, &r->links));
     json_object_set_new(json, "measured", mc_json_measured(mc_links_measured(&r->links)));
     if (r->in_order)

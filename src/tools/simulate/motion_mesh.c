@@ -1,4 +1,5 @@
 /* The mesh: ways that messages take from tile to tile, ports, and dots that move. A dot waits below its sender's tile. */
+#include "network/ends.h"
 #include "tools/simulate/motion.h"
 
 #include <math.h>
@@ -319,7 +320,7 @@ static void draw_all(map_t *g)
 int mc_motion_draw_mesh(mc_page_t *page)
 {
     mc_frames_t *const f = &page->frames;
-    map_t g = {.page = page, .ranks = f->mesh->size, .outer = mc_simulate_outer(f->mesh)};
+    map_t g = {.page = page, .ranks = f->mesh->size, .outer = mc_network_outer(f->mesh)};
     const size_t most = 3 * (size_t)g.ranks;
     g.nodes = g.ranks;
     g.node = malloc(most * sizeof *g.node);

@@ -16,7 +16,7 @@ static struct {
     int32_t top;
     bool whole, json;
     mc_request_t call;
-    mc_network_t between;
+    mc_between_t between;
     mc_simulation_t query;
     int32_t *place;
     int64_t *delay;
@@ -104,15 +104,13 @@ static int read_request(void)
     int status = mc_request_read(&given.text, &given.call);
     if (!status && (given.bytes || !given.step))
         status = mc_read_bytes("--bytes", given.bytes, &given.call.bytes);
-    if (!status && given.network) {
-        status = mc_network_parse(given.network, &given.between);
-        q->network = &given.between;
-        if (!status)
-            status = mc_simulate_fit(&given.call.mesh, &given.call.links, q->network);
-    }
     if (!status && given.order)
         status = mc_read_order(given.order, given.call.mesh.size, &given.place);
     q->order = given.place;
+    if (!status)
+        status = mc_between_open(given.network, &given.call.mesh, q->order, &given.call.links,
+                                 &given.between);
+    q->network = given.between.fitted;
     if (!status && given.late.n > 0)
         status = read_all_late(given.call.mesh.size);
     if (!status && given.slow.n > 0)
@@ -429,7 +427,7 @@ static int run(void)
     free(given.slowed);
     free(given.late.at);
     free(given.slow.at);
-    mc_network_free(&given.between);
+    status = mc_between_close(&given.between, status);
     mc_motion_free(&given.motion);
     return status;
 }
