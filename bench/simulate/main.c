@@ -4,9 +4,12 @@
  *                                    simulated / price, and the strategies at its ends
  *   meshcoll-bench-simulate regret   the planner's choice on dgx-h100 against the fastest of its cheapest
  *                                    strategies and the named ones, by simulation, on four networks
- * Both print Markdown (docs/simulate.md).
+ *   meshcoll-bench-simulate network  the choice without and with the network, against the fastest of many orders
+ *                                    of phases, on trees, tori and dragonflies
+ * All print Markdown (docs/simulate.md).
  */
 #include "compose/planner/planner.h"
+#include "contention/contention.h"
 #include "network/ends.h"
 #include "simulate/simulate.h"
 
@@ -14,6 +17,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 static void need(int status)
 {
@@ -224,6 +229,180 @@ static void regret(uint32_t most)
         }
 }
 
+/* With and without the network ------------------------------------------------------------------- */
+
+/* A dragonfly of all groups joined to each other: 8 groups of 4 routers of 2 ends; or one whose groups are 2 leaves of 4
+ * ends below 2 spines. */
+static void write_dragonfly(FILE *file, bool spines)
+{
+    const int routers = spines ? 2 : 4, ends = spines ? 4 : 2;
+    for (int g = 0; g < 8; g++)
+        for (int r = 0; r < routers; r++) {
+            for (int e = 0; e < ends; e++)
+                fprintf(file, "%d r%d.%d\n", (g * routers + r) * ends + e, g, r);
+            for (int other = spines ? 0 : r + 1; other < routers; other++)
+                fprintf(file, "r%d.%d %c%d.%d\n", g, r, spines ? 's' : 'r', g, other);
+        }
+    for (int g = 0, at = 0; g < 8; g++)
+        for (int to = g + 1; to < 8; to++, at++)
+            fprintf(file, "%c%d.%d %c%d.%d 25GB/s\n", spines ? 's' : 'r', g, at % routers,
+                    spines ? 's' : 'r', to, at / 2 % routers);
+}
+
+typedef struct {
+    const char *mesh, *links, *network;
+} place_t;
+
+/* Sums over cells: regret of the choice without the network and with it; cells, and those whose price in one segment is
+ * within a tenth. */
+typedef struct {
+    double before, after, worst_before, worst_after, longest;
+    int cells, within;
+} tally_t;
+
+static double seconds_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* The least simulated time of the cheapest of each order of phases in a ranking, of up to `most`. */
+static double best_shape(const mc_ranking_t *ranking, mc_network_t *network, uint32_t most)
+{
+    uint32_t n = 0, at[64];
+    double best = INFINITY;
+    for (uint32_t i = 0; i < ranking->n && n < most && n < MC_COUNT(at); i++) {
+        bool seen = ranking->list[i].seconds > 3 * ranking->list[0].seconds;
+        for (uint32_t k = 0; k < n && !seen; k++)
+            seen = mc_strategy_alike(&ranking->list[i].strategy, &ranking->list[at[k]].strategy,
+                                     false);
+        if (seen)
+            continue;
+        at[n++] = i;
+        best = fmin(best, simulated(&ranking->list[i].strategy, network));
+    }
+    return best;
+}
+
+static void rank_and_simulate(meshcoll_collective_t c, mc_network_t *network, uint32_t most,
+                              double *first, double *best)
+{
+    const mc_planner_query_t query = {.bytes = study.bytes, .max_segments = 256};
+    mc_ranking_t ranking;
+    need(mc_planner_rank(c, &study.mesh, &study.links, &query, &ranking));
+    *first = simulated(&ranking.list[0].strategy, network);
+    *best = fmin(*best, best_shape(&ranking, network, most));
+    free(ranking.list);
+}
+
+static void cell(const place_t *p, meshcoll_collective_t c, mc_network_t *network, uint32_t most,
+                 tally_t *t)
+{
+    const mc_planner_query_t one = {.bytes = study.bytes, .max_segments = 1};
+    const mc_planner_query_t query = {.bytes = study.bytes, .max_segments = 256};
+    double before, after, best = INFINITY;
+    mc_contention_t *contention;
+    mc_ranked_t chosen;
+    study.links.network = NULL;
+    rank_and_simulate(c, network, most, &before, &best);
+    const double start = seconds_now();
+    need(mc_contention_create(&study.mesh, &study.links, network, NULL, &contention));
+    study.links.network = mc_contention_prices(contention);
+    need(mc_planner_best(c, &study.mesh, &study.links, &query, &chosen));
+    const double planned = seconds_now() - start;
+    rank_and_simulate(c, network, most, &after, &best);
+    need(mc_planner_best(c, &study.mesh, &study.links, &one, &chosen));
+    const double priced = chosen.seconds / simulated(&chosen.strategy, network);
+    need(mc_contention_status(contention));
+    study.links.network = NULL;
+    mc_contention_free(contention);
+    best = fmin(best, fmin(before, after));
+    printf("| %s | %s | %s | %.0f KiB | %.1f %% | %.1f %% | %.2f | %.1f ms |\n", p->network,
+           p->mesh, mc_moves[c].name, study.bytes / 1024, 100 * (before / best - 1),
+           100 * (after / best - 1), priced, 1e3 * planned);
+    fflush(stdout);
+    t->before += before / best - 1;
+    t->after += after / best - 1;
+    t->worst_before = fmax(t->worst_before, before / best - 1);
+    t->worst_after = fmax(t->worst_after, after / best - 1);
+    t->longest = fmax(t->longest, planned);
+    t->within += fabs(priced - 1) <= 0.1;
+    t->cells++;
+}
+
+static void print_tally(const char *what, const tally_t *t)
+{
+    printf("| %s | %d cells | | | %.1f %%, worst %.0f %% | %.1f %%, worst %.0f %% | %.0f %% within "
+           "10 %% | at most %.1f ms |\n",
+           what, t->cells, 100 * t->before / t->cells, 100 * t->worst_before,
+           100 * t->after / t->cells, 100 * t->worst_after, 100.0 * t->within / t->cells,
+           1e3 * t->longest);
+}
+
+static void on_place(const place_t *p, size_t number, uint32_t most, tally_t *t)
+{
+    static const double sizes[] = {1 << 12, 1 << 20, 1 << 26, 1 << 30};
+    mc_network_t network;
+    char text[MC_NETWORK_TEXT], path[] = "/tmp/meshcoll-dragonfly.XXXXXX";
+    const bool dragonfly = strncmp(p->network, "dragonfly", 9) == 0;
+    FILE *const file = dragonfly ? fdopen(mkstemp(path), "w") : NULL;
+    if (file) {
+        write_dragonfly(file, strchr(p->network, '+') != NULL);
+        fclose(file);
+    }
+    snprintf(text, sizeof text, dragonfly ? "graph=%s:50GB/s" : "%s",
+             dragonfly ? path : p->network);
+    need(mc_mesh_parse(p->mesh, &study.mesh));
+    need(mc_links_parse(p->links, &study.mesh, &study.links));
+    need(mc_network_parse(text, &network));
+    if (dragonfly)
+        remove(path);
+    need(mc_network_fit_to(&study.mesh, &study.links, &network));
+    for (size_t i = 0; i < MC_COUNT(sizes); i++) {
+        study.bytes = sizes[i];
+        if (study.mesh.size <= 1024 || i == 2)
+            cell(p, (meshcoll_collective_t)((5 * i + 3 * number) % MESHCOLL_COLLECTIVES), &network,
+                 study.mesh.size <= 1024 ? most : 2, t);
+    }
+    mc_network_free(&network);
+}
+
+static void network(uint32_t most)
+{
+    static const place_t fixed[] = {
+        {"x=16", "uniform", "tree=4:1:1GB/s"},
+        {"box=16,gpu=8", "dgx-h100", "tree=16:16:50GB/s"},
+        {"box=16,gpu=8", "dgx-h100", "tree=16:8:50GB/s"},
+        {"box=16,gpu=8", "dgx-h100", "tree=16:4:50GB/s"},
+        {"box=32,gpu=8", "dgx-h100", "tree=32:16:50GB/s/4:2:50GB/s"},
+        {"box=64,gpu=8", "dgx-h100", "tree=64:16:50GB/s/8:2:50GB/s"},
+        {"box=32,gpu=8", "dgx-h100", "tree=8:4:50GB/s;rails"},
+        {"pod=4,box=8,gpu=4", "dgx-h100", "tree=16:8:50GB/s/4:2:50GB/s"},
+        {"x=8,y=8", "tpu-v4", "torus=8x8:50GB/s"},
+        {"x=4,y=16", "tpu-v4", "torus=4x16:50GB/s"},
+        {"x=4,y=4,z=4", "tpu-v4", "torus=4x4x4:50GB/s"},
+        {"box=16,gpu=4", "dgx-h100", "torus=4x4:50GB/s"},
+        {"box=32,gpu=2", "dgx-h100", "torus=4x4x2:50GB/s"},
+        {"box=64,gpu=4", "dgx-h100,box=ports:1", "dragonfly"},
+        {"box=64,gpu=4", "dgx-h100,box=ports:1", "dragonfly+"},
+        {"box=128,gpu=8", "dgx-h100", "tree=16:8:50GB/s/64"},
+        {"pod=8,box=160,gpu=8", "dgx-h100", "tree=16:8:50GB/s/80:16:50GB/s"}};
+    static const place_t hashed[] = {{"box=16,gpu=8", "dgx-h100", "tree=16:8:50GB/s;ecmp:1"},
+                                     {"box=16,gpu=8", "dgx-h100", "tree=16:8:50GB/s;ecmp:2"},
+                                     {"box=16,gpu=8", "dgx-h100", "tree=16:8:50GB/s;ecmp:3"}};
+    tally_t of_fixed = {0}, of_hashed = {0};
+    printf("| network | mesh | collective | bytes | regret without | with | price / simulated | "
+           "planned "
+           "in |\n|---|---|---|---|---|---|---|---|\n");
+    for (size_t i = 0; i < MC_COUNT(fixed); i++)
+        on_place(&fixed[i], i, most, &of_fixed);
+    for (size_t i = 0; i < MC_COUNT(hashed); i++)
+        on_place(&hashed[i], i, most, &of_hashed);
+    print_tally("fixed routes", &of_fixed);
+    print_tally("ecmp", &of_hashed);
+}
+
 int main(int argc, char **argv)
 {
     const int number = argc > 2 ? atoi(argv[2]) : 0;
@@ -231,8 +410,11 @@ int main(int argc, char **argv)
         ratios(number);
     else if (argc > 1 && strcmp(argv[1], "regret") == 0)
         regret(number > 0 ? (uint32_t)number : 20);
+    else if (argc > 1 && strcmp(argv[1], "network") == 0)
+        network(number > 0 ? (uint32_t)number : 12);
     else {
-        fprintf(stderr, "usage: meshcoll-bench-simulate ratios [ENDS] | regret [N]\n");
+        fprintf(stderr,
+                "usage: meshcoll-bench-simulate ratios [ENDS] | regret [N] | network [N]\n");
         return 2;
     }
     return 0;

@@ -150,19 +150,26 @@ static void add_from(mc_contention_t *c, const lines_t *l, const sender_t *s, in
         add_message(c, s->rank, to, part);
 }
 
-/* Of many distances some stand for all: links share them alike, unless a hash spreads them. */
-enum { SPREAD_LEAST = 16, SPREAD_MESSAGES = 1 << 15 };
+/* A rank has so many messages under way, which share links; the next ones wait for them. Of many distances some stand for
+ * all: links share them alike, unless a hash spreads them. */
+enum { SPREAD_AT_ONCE = 12, SPREAD_LEAST = 32, SPREAD_MESSAGES = 1 << 15 };
 
 static mc_strain_t route_spread(mc_contention_t *c, const lines_t *l)
 {
     const int32_t room = SPREAD_MESSAGES / (int32_t)(l->n_senders + 1), n = l->len - 1;
-    const int32_t most = room > SPREAD_LEAST ? room : SPREAD_LEAST, samples = n < most ? n : most;
-    for (int32_t k = 0; k < samples; k++)
-        for (uint32_t i = 0; i < l->n_senders; i++)
-            add_from(c, l, &l->sender[i],
-                     (l->sender[i].me + mc_round_sample(k, samples, l->len)) % l->len,
-                     (double)n / samples);
-    return take_round(c, 0);
+    const int32_t most = (room > SPREAD_LEAST ? room : SPREAD_LEAST) / SPREAD_AT_ONCE;
+    const int32_t turns = (n + SPREAD_AT_ONCE - 1) / SPREAD_AT_ONCE;
+    const int32_t samples = turns < most ? turns : most;
+    mc_strain_t all = {0};
+    for (int32_t k = 0; k < samples; k++) {
+        const int32_t first = SPREAD_AT_ONCE * (mc_round_sample(k, samples, turns + 1) - 1) + 1;
+        for (int32_t by = first; by < first + SPREAD_AT_ONCE && by <= n; by++)
+            for (uint32_t i = 0; i < l->n_senders; i++)
+                add_from(c, l, &l->sender[i], (l->sender[i].me + by) % l->len, 1);
+        const mc_strain_t turn = take_round(c, 0);
+        mc_strain_add(&all, &turn, (double)turns / samples);
+    }
+    return all;
 }
 
 static mc_strain_t route_shift(mc_contention_t *c, const lines_t *l, int32_t by)

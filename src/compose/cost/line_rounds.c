@@ -123,7 +123,7 @@ void mc_rounds_fullmesh(const mc_round_line_t *l, mc_round_sink_t *sink)
         sink->spread(sink, l->slices ? slices_of(l, 1) : 1);
 }
 
-/* Of many turns of a digit some stand for all: loads change little from one to the next. */
+/* Some turns of a digit stand for all where they are many: loads change little from one to the next. */
 void mc_rounds_digits(const mc_round_line_t *l, mc_round_sink_t *sink)
 {
     enum { SAMPLES = 16 };

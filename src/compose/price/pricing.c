@@ -105,7 +105,7 @@ static void last_as_busiest(mc_phase_cost_t *cost, const mc_mesh_t *mesh, const 
         cost->once.dim[d].beta = d == busiest ? cost->busy.dim[d].beta : mc_ratio(0, 1);
 }
 
-/* Of an algorithm, or of both parts of a composite one. */
+/* Adds the strain of an algorithm, or of both parts of a composite one. */
 static void add_strain(struct mc_networked *network, int32_t algorithm, mc_dims_t dims,
                        const mc_mesh_t *led, int32_t root, unsigned rooted, mc_strain_t *strain)
 {
