@@ -48,6 +48,21 @@ mc_tile_t mc_bruck_far_allgather(mc_builder_t *b, mc_line_t l, mc_tile_t v)
     return mc_freed(v, l);
 }
 
+/* A rank sends the sums of every 2k-th slice to the rank k after it: the allgather backwards, and k doubles from round to
+ * round. */
+mc_tile_t mc_bruck_near_reduce_scatter(mc_builder_t *b, mc_line_t l, mc_tile_t v)
+{
+    for (int32_t k = 1; k < l.len; k *= 2) {
+        const int32_t n = mc_bruck_far_slices(l.len, k);
+        const uint32_t start = b->n_steps;
+        each_far(b, l, v, l.me + k, l.me + k, 2 * k, n, mc_send);
+        each_far(b, l, v, l.me - k, l.me, 2 * k, n,
+                 l.len == 2 && l.me == 1 ? mc_recv_reduce_before : mc_recv_reduce);
+        mc_in_turns(b, start);
+    }
+    return mc_slice(v, l, l.me);
+}
+
 /* Moves the slices whose index has this bit of value `unit`: runs of `unit`, the last of which the
  * line's end may cut short. */
 static void each_bit(mc_builder_t *b, mc_line_t l, mc_tile_t v, int32_t unit, int32_t bit,

@@ -30,12 +30,13 @@ mc_tile_t mc_bruck_allgather(mc_builder_t *b, mc_line_t l, mc_tile_t v);
  * nearest rank: for lines along which a network narrows. They send as many bytes as in their own order. The slices of a
  * round are every 2m-th; they are two messages where surplus ranks are among them, or where they wrap round the line's
  * end and that is not a multiple of their distance away. Where p is a power of two, halving near first sums by the
- * aligned tree. Bruck's far first is the order of PAT (Jeaugey 2025, arXiv 2506.20252), with all slices of a round
- * together.
+ * aligned tree. Bruck's far first, and backwards near first for sums, are the orders of PAT (Jeaugey 2025, arXiv
+ * 2506.20252), with all slices of a round together.
  */
 mc_tile_t mc_halving_near_reduce_scatter(mc_builder_t *b, mc_line_t l, mc_tile_t v);
 mc_tile_t mc_doubling_far_allgather(mc_builder_t *b, mc_line_t l, mc_tile_t v);
 mc_tile_t mc_bruck_far_allgather(mc_builder_t *b, mc_line_t l, mc_tile_t v);
+mc_tile_t mc_bruck_near_reduce_scatter(mc_builder_t *b, mc_line_t l, mc_tile_t v);
 /* The slices that a rank of `len` sends to the rank k before it. */
 static inline int32_t mc_bruck_far_slices(int32_t len, int32_t k)
 {

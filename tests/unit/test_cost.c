@@ -105,7 +105,8 @@ static void each_doubling_row(int32_t p, void (*see)(const row_t *row, const voi
     /* in the other order the same rounds; where they do not wrap round the line's end, the same messages */
     const row_t turned[] = {{MESHCOLL_REDUCE_SCATTER, "halving-near", steps, halves, halves},
                             {MESHCOLL_ALLGATHER, "doubling-far", steps, halves, none},
-                            {MESHCOLL_ALLGATHER, "bruck-far", steps, halves, none}};
+                            {MESHCOLL_ALLGATHER, "bruck-far", steps, halves, none},
+                            {MESHCOLL_REDUCE_SCATTER, "bruck-near", steps, halves, halves}};
     for (size_t i = 0; i < MC_COUNT(turned) && even; i++)
         see(&turned[i], context);
 }

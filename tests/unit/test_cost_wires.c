@@ -132,7 +132,8 @@ Test(cost_wires, flat_lines_of_unequal_boxes)
     } row[] = {{"ring", 1},       {"chain", 1},        {"edst", 1},         {"star", 1},
                {"fullmesh", 1},   {"pairwise", 1},     {"digits", 1.32},    {"halving", 1.56},
                {"bruck", 1.62},   {"long", 1.8},       {"doubling", 2},     {"aligned", 3},
-               {"mst", 10.0 / 3}, {"halving-near", 2}, {"doubling-far", 2}, {"bruck-far", 2}};
+               {"mst", 10.0 / 3}, {"halving-near", 2}, {"doubling-far", 2}, {"bruck-far", 2},
+               {"bruck-near", 2}};
     for (size_t m = 0; m < 2 * MC_COUNT(meshes); m++) {
         const place_t at = place_of(meshes[m / 2], m % 2 ? "uniform,box=ports:1" : "uniform");
         for (int32_t i = 0; i < mc_n_algorithms; i++) {

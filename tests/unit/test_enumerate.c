@@ -100,7 +100,7 @@ Test(enumerate, one_dimension_by_hand)
                  direct + rs * allgather + reduce * bcast + reduce * scatter * allgather +
                      rs * gather * bcast);
     cr_expect_eq(count_of("x=8", MESHCOLL_BCAST, MC_PATHS_COVER), 3u + 6u);
-    cr_expect_eq(count_of("x=8", MESHCOLL_ALLREDUCE, MC_PATHS_COVER), 2u + 6u + 3u + 6u + 4u);
+    cr_expect_eq(count_of("x=8", MESHCOLL_ALLREDUCE, MC_PATHS_COVER), 2u + 6u + 3u + 6u + 5u);
     cr_expect_eq(count_of("x=8", MESHCOLL_ALLTOALL, MC_PATHS_ALL), 3u);
 }
 

@@ -152,6 +152,7 @@ Test(simulate, near_rounds_first_spare_a_network_that_narrows)
         int64_t us;
     } row[] = {{"reduce_scatter", "reduce_scatter:halving", 4 + 3000 + 187},
                {"reduce_scatter", "reduce_scatter:halving-near", 4 + 750 + 750},
+               {"reduce_scatter", "reduce_scatter:bruck-near", 2 + 1750},
                {"allgather", "allgather:doubling", 4 + 3000 + 187},
                {"allgather", "allgather:doubling-far", 4 + 750 + 750},
                {"allgather", "allgather:bruck-far", 4 + 1750}};

@@ -146,7 +146,7 @@ mc_phase_cost_t mc_cost_doubling(const mc_line_shape_t *shape);
 mc_phase_cost_t mc_cost_bruck_allgather(const mc_line_shape_t *shape);
 /* Doubling, halving and Bruck with their rounds in the other order. */
 mc_phase_cost_t mc_cost_doubling_turned(const mc_line_shape_t *shape);
-mc_phase_cost_t mc_cost_bruck_far_allgather(const mc_line_shape_t *shape);
+mc_phase_cost_t mc_cost_bruck_turned(const mc_line_shape_t *shape);
 mc_phase_cost_t mc_cost_aligned_allreduce(const mc_line_shape_t *shape);
 mc_phase_cost_t mc_cost_aligned_reduce_scatter(const mc_line_shape_t *shape);
 /* ceil(log2 p) rounds; round k moves the slices whose index has bit k set. */

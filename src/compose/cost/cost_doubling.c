@@ -461,7 +461,7 @@ static void charge_bruck_round(sum_t *sum, const mc_line_shape_t *shape, int32_t
     const int32_t n = k < p - k ? k : p - k, leave = n < s ? n : s;
     const mc_ratio_t part = mc_ratio(slices, p);
     mc_charge(&sum->once, shape, d, wrapping > 0 ? 2 : 1, part, mc_shape_slowed(shape, d, leave),
-              false);
+              shape->reduces);
     charge_turn(&sum->once, shape, n, 1, part);
     charge_turn_inside(&sum->inner, shape, n, part);
     mc_charge_messages(&sum->once, shape, d, wrapping, mc_ratio(0, 1));
@@ -479,7 +479,7 @@ mc_phase_cost_t mc_cost_bruck_allgather(const mc_line_shape_t *shape)
 }
 
 /* Every 2k-th slice: where they are not all of their kind, those past the line's end are a message of their own. */
-mc_phase_cost_t mc_cost_bruck_far_allgather(const mc_line_shape_t *shape)
+mc_phase_cost_t mc_cost_bruck_turned(const mc_line_shape_t *shape)
 {
     sum_t cost = nothing();
     const int32_t p = shape->line.len;

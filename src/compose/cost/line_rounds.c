@@ -184,10 +184,11 @@ void mc_rounds_bruck_allgather(const mc_round_line_t *l, mc_round_sink_t *sink)
         sink->shift(sink, l->len - k, slices_of(l, k < l->len - k ? k : l->len - k), 1);
 }
 
-void mc_rounds_bruck_far(const mc_round_line_t *l, mc_round_sink_t *sink)
+void mc_rounds_bruck_turned(const mc_round_line_t *l, mc_round_sink_t *sink)
 {
     for (int32_t k = 1; k < l->len; k *= 2)
-        sink->shift(sink, l->len - k, slices_of(l, mc_bruck_far_slices(l->len, k)), 1);
+        sink->shift(sink, l->reduces ? k : l->len - k, slices_of(l, mc_bruck_far_slices(l->len, k)),
+                    1);
 }
 
 void mc_rounds_bruck_alltoall(const mc_round_line_t *l, mc_round_sink_t *sink)

@@ -46,7 +46,7 @@ void mc_rounds_digits(const mc_round_line_t *line, mc_round_sink_t *sink);
 void mc_rounds_doubling(const mc_round_line_t *line, mc_round_sink_t *sink);
 void mc_rounds_doubling_turned(const mc_round_line_t *line, mc_round_sink_t *sink);
 void mc_rounds_bruck_allgather(const mc_round_line_t *line, mc_round_sink_t *sink);
-void mc_rounds_bruck_far(const mc_round_line_t *line, mc_round_sink_t *sink);
+void mc_rounds_bruck_turned(const mc_round_line_t *line, mc_round_sink_t *sink);
 void mc_rounds_bruck_alltoall(const mc_round_line_t *line, mc_round_sink_t *sink);
 /* Where the length is no power of two, without the messages of ranks that lack a partner. */
 void mc_rounds_aligned(const mc_round_line_t *line, mc_round_sink_t *sink);

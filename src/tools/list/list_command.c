@@ -80,6 +80,8 @@ static const char *description_of(const char *name)
         {"bruck", "each passes all it has to the rank 1, 2, 4, … before it: log p steps, any p"},
         {"bruck-far",
          "the same to the rank …, 4, 2, 1 before it: the most bytes go to the nearest"},
+        {"bruck-near",
+         "backwards: sums to the rank 1, 2, 4, … after it: the most bytes go to the nearest"},
         {"long", "for long vectors: in slices, a tree at the root's end and a ring at the other"},
     };
     for (size_t i = 0; i < MC_COUNT(description); i++)
