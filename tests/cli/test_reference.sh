@@ -53,6 +53,11 @@ if [ -x "$bench" ]; then
     same "options of meshcoll-bench" "$(entries '.Sh DESCRIPTION' '^\.Sh' $man/meshcoll-bench.1)" "$(offered)"
 fi
 
+# Algorithms: a row for each.
+run 0 list algorithms --json
+same "algorithms of docs/algorithms.md" "$(sed -nE 's/^\| `([a-z_]+:[a-z-]+)` .*/\1/p' docs/algorithms.md)" \
+    "$(query '"\n".join(a["collective"] + ":" + a["name"] for a in j["algorithms"])')"
+
 # Variables: what src asks the environment for; one that ends in _ goes on with a collective's name.
 same "variables of meshcoll.7" "$(sed -nE 's/^\.It Ev (MESHCOLL_[A-Z_]+).*/\1/p' $man/meshcoll.7)" \
     "$(grep -rhoE --exclude=variables.c '"MESHCOLL_[A-Z_]+"' src | tr -d '"')"
