@@ -63,14 +63,18 @@ def table(path):
     lines = [["predicted -> measured, ms", *map(size_text, shown), "times the bound"]]
     for label in labels:
         last = at[label, shown[-1]]
-        lines.append([label, *(cell(at[label, size]) for size in shown), f"{last['median_s'] / last['bound_s']:.2f}"])
+        lines.append([label, *(cell(at[label, size]) for size in shown),
+                      f"{last['ratio']:.2f}" if last["ratio"] else "-"])
     widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
     for line in lines:
         print("  ".join([line[0].ljust(widths[0])] + [word.rjust(width) for word, width in zip(line[1:], widths[1:])]))
     wrong = sum(row["wrong"] for row in rows)
     best, other = at["best", shown[-1]], at.get(("mpi", shown[-1]))
+    over = best["ratio"]
     print(f"\nThe planner's choice for {size_text(shown[-1])}, {best['strategy']}, took {milliseconds(best['median_s'])} ms: "
-          f"{best['median_s'] / best['bound_s']:.2f} times what the links allow"
+          + ("its ranks share cores, of which no bound is known" if over is None else
+             f"{over:.2f} times the bound" if over >= 1 else
+             f"less than its bound, as the links are {1 / over - 1:.0%} faster than they were measured")
           + (f", and {other['median_s'] / best['median_s']:.1f} times as fast as MPI_Bcast." if other else "."))
     print("Every element of every result was compared, and " + ("all were right." if not wrong else f"{wrong} WERE WRONG."))
 

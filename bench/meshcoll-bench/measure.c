@@ -332,9 +332,11 @@ static void make_row(bench_t *bench, const view_t *view, const lane_t *lane, row
                    .wrong = lane->wrong};
     if (o->barrier) /* no bytes of anybody's, and nothing known that bounds it */
         row->bytes = row->count = 0;
-    row->bound = o->barrier ? NAN
+    row->bound = o->barrier ? 0
                             : mc_lower_bound(o->collective, &bench->mesh, &bench->bound_links,
                                              (double)bytes);
+    if (row->bound == 0)
+        row->bound = NAN;
     if (lane->request)
         row->predicted = meshcoll_request_predicted(lane->request);
     row->strategy =

@@ -130,10 +130,10 @@ wait $! || fail "one of two at once: $(cat "$scratch/one")"
 # A rank that is killed, or stopped, while all measure is named as in any call. One box takes a tenth of the seconds.
 rm -rf "$XDG_CACHE_HOME"
 port=$((20000 + $$ % 10000))
-start() { # start [VARIABLE=VALUE …]: four ranks that measure for long; leaves their processes in ${pid[@]}
+start() { # start [VARIABLE=VALUE …]: four ranks that measure a network for long (memory is not measured on few cores); leaves their processes in ${pid[@]}
     pid=()
     for rank in 0 1 2 3; do
-        env "$@" MESHCOLL_CALIBRATE=600 RANK=$rank WORLD_SIZE=4 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port MESHCOLL_SECRET=0123456789abcdef0123456789abcdef \
+        env "$@" MESHCOLL_MESH=x=4 MESHCOLL_TRANSPORTS=x=tcp,self MESHCOLL_CALIBRATE=600 RANK=$rank WORLD_SIZE=4 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port MESHCOLL_SECRET=0123456789abcdef0123456789abcdef \
             "$job" >"$scratch/out.$rank" 2>"$scratch/err.$rank" &
         pid+=($!)
     done

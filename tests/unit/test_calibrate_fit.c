@@ -1,10 +1,12 @@
 /* From what was measured to links: coarse steps, gaps, ports, and the cores that ranks share. */
+#include "compose/planner/planner.h"
 #include "runtime/calibrate/fit.h"
 #include "runtime/calibrate/series.h"
 
 #include <criterion/criterion.h>
 
 #include <math.h>
+#include <string.h>
 
 static mc_mesh_t mesh_of(const char *text)
 {
@@ -102,7 +104,7 @@ Test(calibrate_fit, keeps_what_an_idle_port_passes)
     cr_expect_eq(links_of(&sight, &mesh).correction[0].burst, 16384);
     cr_expect_eq(links_of(&sight, &mesh).correction[1].burst, 0);
     cr_expect_eq(links_of(&sight, &mesh).correction[1].eager, 32768);
-    sight.share_cores = true;
+    sight.crowd = 8;
     cr_expect_eq(links_of(&sight, &mesh).correction[0].burst, 16384);
     mc_links_t fine;
     cr_assert_eq(mc_links_parse(NULL, &mesh, &fine), MESHCOLL_OK);
@@ -146,13 +148,62 @@ Test(calibrate_fit, splits_rounds_where_ranks_share_cores)
 {
     const mc_mesh_t mesh = mesh_of("box=4,gpu=4");
     mc_sight_t sight = sample();
-    sight.share_cores = true;
+    sight.crowd = 8;
     sight.dim[0].round = 76e-6; /* of 4 ranks, whose messages take 40 us */
     sight.dim[0].row = 160e-6;  /* of 16 */
     const mc_links_t links = links_of(&sight, &mesh);
     cr_expect_float_eq(links.correction[0].cpu, 10e-6, 1e-12);
     cr_expect_float_eq(links.dim[0].alpha, 33e-6, 1e-12);
     cr_expect_eq(links.dim[0].gap, 0);
+    /* memory that was not measured has times of its own */
+    sight.dim[1] = (mc_seen_t){.ranks = 4, .pulled = true};
+    const mc_links_t unseen = links_of(&sight, &mesh);
+    cr_expect_float_eq(unseen.dim[1].gap / unseen.correction[1].cpu, 2, 1e-9,
+                       "16 ranks, 8 to a core");
+    cr_expect_gt(unseen.dim[1].alpha, unseen.dim[1].gap);
+}
+
+/* On 2 cores whatever has few rounds and sends little in all is the fastest (docs/lab-notes/calibration.md): a star, where
+ * all exchange with all one round; on 64 cores not, however many ranks there are. */
+Test(calibrate_fit, ranks_that_share_few_cores_take_stars)
+{
+    static const struct {
+        const char *mesh;
+        double crowd;
+        meshcoll_collective_t collective;
+        uint64_t bytes;
+        const char *best;
+    } row[] = {{"rank=4", 2, MESHCOLL_ALLREDUCE, 1 << 14, "reduce:star(rank) bcast:star(rank)"},
+               {"rank=4", 2, MESHCOLL_ALLREDUCE, 1 << 16, "reduce:star(rank) bcast:star(rank)"},
+               {"rank=4", 2, MESHCOLL_ALLREDUCE, 1 << 18, "reduce:star(rank) bcast:star(rank)"},
+               {"rank=16", 8, MESHCOLL_ALLREDUCE, 64, "reduce:star(rank) bcast:star(rank)"},
+               {"rank=4", 2, MESHCOLL_BCAST, 64, "bcast:star(rank)"},
+               {"rank=4", 2, MESHCOLL_BCAST, 1 << 10, "bcast:star(rank)"},
+               {"rank=8", 4, MESHCOLL_REDUCE, 1 << 18, "reduce:star(rank)"},
+               {"rank=4", 2, MESHCOLL_ALLGATHER, 1 << 18, "allgather:fullmesh(rank)"},
+               {"rank=4", 2, MESHCOLL_ALLTOALL, 64, "alltoall:pairwise(rank)"},
+               {"rank=8", 4, MESHCOLL_ALLTOALL, 64, "alltoall:pairwise(rank)"},
+               {"rank=96", 1.5, MESHCOLL_ALLREDUCE, 1 << 24, NULL}};
+    for (size_t i = 0; i < MC_COUNT(row); i++) {
+        const mc_mesh_t mesh = mesh_of(row[i].mesh);
+        const mc_sight_t sight = {.dim = {{.ranks = mesh.size, .pulled = true}},
+                                  .ranks = mesh.size,
+                                  .crowd = row[i].crowd};
+        const mc_links_t links = links_of(&sight, &mesh);
+        const mc_planner_query_t query = {.bytes = row[i].bytes};
+        char best[MC_STRATEGY_TEXT];
+        mc_text_t text = mc_text(best, sizeof best);
+        mc_ranked_t ranked;
+        cr_assert_eq(mc_planner_best(row[i].collective, &mesh, &links, &query, &ranked), 0, "%s",
+                     meshcoll_last_error());
+        mc_strategy_print(&ranked.strategy, &mesh, &text);
+        if (row[i].best)
+            cr_expect_str_eq(best, row[i].best, "%s, row %zu: %s", row[i].mesh, i, best);
+        else
+            cr_expect_null(strstr(best, "reduce:star"), "%s, row %zu: %s", row[i].mesh, i, best);
+        cr_expect_eq(mc_lower_bound(row[i].collective, &mesh, &links, 1e6), 0,
+                     "nothing is known that bounds it");
+    }
 }
 
 Test(calibrate_fit, leaves_alone_what_was_not_measured)

@@ -25,7 +25,7 @@ static mc_cores_t bound_to(uint64_t kernel, int first, int n)
 
 static bool are_shared(const mc_cores_t *cores, int n, int rank)
 {
-    return mc_cores_are_shared(cores, sizeof *cores, n, rank);
+    return mc_cores_crowd(cores, sizeof *cores, n, rank) > 1;
 }
 
 Test(cores, are_shared_by_more_ranks_than_there_are)
@@ -33,6 +33,7 @@ Test(cores, are_shared_by_more_ranks_than_there_are)
     const mc_cores_t two = {.pool = 5, .n = 2}, other = {.pool = 6, .n = 2};
     const mc_cores_t all[] = {two, two, two, other, other};
     cr_expect(are_shared(all, 5, 0));
+    cr_expect_eq(mc_cores_crowd(all, sizeof *all, 5, 0), 1.5);
     cr_expect(!are_shared(all, 5, 4), "other cores, or another machine's");
     cr_expect(!are_shared(all, 2, 0), "as many ranks as cores");
 }

@@ -1,6 +1,8 @@
 /* Exact fractions, costs as sums of them, and the seconds that a cost takes on given links. */
 #include "compose/cost/cost.h"
 
+#include <math.h>
+
 static uint64_t odd_part(uint64_t a)
 {
     return a >> __builtin_ctzll(a);
@@ -148,9 +150,15 @@ mc_phase_cost_t mc_phase_cost_add(const mc_phase_cost_t *a, const mc_phase_cost_
     return sum;
 }
 
+/* Memory whose ranks share cores, gap / cpu of them (mc_correction_t): the cores copy for all ranks. One rank alone, from
+ * caches that no other fills, copies twice as fast as ranks that do so at once (docs/lab-notes/calibration.md). */
 static double wire_seconds(const mc_term_t *term, const mc_links_t *links, int32_t d, double n)
 {
-    return n * mc_ratio_value(term->beta) * links->dim[d].beta;
+    const mc_link_t *const link = &links->dim[d];
+    const double cpu = links->correction[d].cpu, path = mc_ratio_value(term->beta);
+    const bool known = link->pulled && cpu > 0 && link->gap != link->alpha && link->gap > 0;
+    const double all = known ? mc_ratio_value(term->volume) * cpu / link->gap : 0;
+    return n * link->beta * (all > 0 ? fmax(path / 2, all) : path);
 }
 
 mc_term_t mc_term_bytes(const mc_term_t *term)

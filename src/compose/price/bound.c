@@ -178,12 +178,17 @@ static double least_carried(meshcoll_collective_t collective, const mc_mesh_t *m
 double mc_lower_bound(meshcoll_collective_t collective, const mc_mesh_t *mesh,
                       const mc_links_t *given, double n)
 {
-    const mc_links_t at = mc_links_at(given, n), *const links = &at;
+    mc_links_t at = mc_links_at(given, n), *const links = &at;
     const unsigned longer = mc_mesh_long(mesh);
     if (!longer)
         return 0;
     const int32_t top = __builtin_ctz(longer);
+    if (links->dim[top].pulled && links->correction[top].cpu > 0)
+        return mc_links_call(links);
     const int32_t wire = mc_links_wire(links, top);
+    for (int32_t d = 0; d < links->ndims; d++)
+        if (links->dim[d].pulled && links->correction[d].cpu > 0)
+            at.dim[d].beta /= 2; /* of one rank that copies alone (cost.c) */
     double least_beta = links->dim[top].beta;
     for (int32_t d = top; d <= wire; d++)
         if (mesh->dim[d].extent > 1 && links->dim[d].beta < least_beta)

@@ -18,7 +18,8 @@
  *                dimensions is no bound: a merged MST on 5 x 3 takes 4 rounds, not 3 + 2
  *   computation  (p-1)/p n gamma of the dimension with the least gamma, if it reduces; where sums occupy
  *                the wires (mc_busy_t), divided by the wires, on which they overlap
- * and what every call takes besides (mc_links_call). The links are those of a vector of n bytes (mc_links_at).
+ * and what every call takes besides (mc_links_call), which is all where a single box's ranks share cores: no
+ * number of those links is a bound. The links are those of a vector of n bytes (mc_links_at).
  */
 double mc_lower_bound(meshcoll_collective_t collective, const mc_mesh_t *mesh,
                       const mc_links_t *links, double n);

@@ -55,7 +55,8 @@ typedef struct {
      * on a virtual machine whose NIC has a rate limit. Costs count it by mc_links_at. */
     double burst;
     /* Seconds by which a message of any rank delays all other ranks, if ranks share cores: its CPU
-     * time divided by the number of these cores. */
+     * time divided by the number of these cores. Where `pulled`, a gap other than 0 and alpha is
+     * that CPU time, and gap / cpu the number of cores, which copy for all ranks. */
     double cpu;
     /* Bytes of the longest message that its sender copies to shared memory (mc_transport_t.eager); longer ones are
      * read from the sender's memory. Costs do not use it. 0: the transport's. */

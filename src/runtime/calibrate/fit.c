@@ -59,12 +59,25 @@ static int32_t ports_of(const mc_seen_t *seen)
     return ports < seen->lines ? (int32_t)ports : seen->lines;
 }
 
+/* Memory whose ranks share cores (docs/lab-notes/calibration.md): in a round a core switches to each of its ranks, which
+ * takes alpha; a message takes it `gap`, a byte `beta`, in which it is summed too. Choices need no more than the ratios
+ * of these. */
+static const mc_link_t shared = {
+    .alpha = 1.75e-6, .gap = 0.4e-6, .beta = 0.08e-9, .ports = 1, .pulled = true};
+
+static void set_shared(const mc_sight_t *sight, mc_link_t *link, mc_correction_t *correction)
+{
+    *link = shared;
+    link->alpha = mc_coarse(shared.alpha * sight->crowd, 0);
+    *correction = (mc_correction_t){.cpu = mc_coarse(shared.gap * sight->crowd / sight->ranks, 0)};
+}
+
 /* Where ranks share cores, their time for the messages of all ranks is in each round: of a sequence on all lines it is all
  * there is (mc_correction_t.cpu), and rounds of one line have that of its ranks. */
 static void set_times(const mc_sight_t *sight, const mc_seen_t *seen, int32_t steps,
                       mc_link_t *link, mc_correction_t *correction)
 {
-    if (sight->share_cores) {
+    if (sight->crowd > 1) {
         const double cpu = seen->row / sight->ranks, own = seen->round - cpu * seen->ranks;
         correction->cpu = mc_coarse(cpu, steps);
         link->alpha = mc_coarse(own > cpu ? own : cpu, steps);
@@ -92,6 +105,10 @@ void mc_sight_links(const mc_sight_t *sight, bool coarse, mc_links_t *links)
         if (seen->ranks < 2)
             continue;
         mc_link_t *const link = &links->dim[d];
+        if (seen->pulled && sight->crowd > 1 && seen->together == 0) {
+            set_shared(sight, link, &links->correction[d]);
+            continue;
+        }
         const int32_t ports = ports_of(seen);
         *link = (mc_link_t){
             .gamma = sight->gamma > 0 ? mc_coarse(sight->gamma, rates) : link->gamma,

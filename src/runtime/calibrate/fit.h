@@ -8,7 +8,8 @@
 
 #include "mesh/link/link.h"
 
-/* Of a dimension, on the slowest rank. Each line runs rings: every rank sends to the next one. */
+/* Of a dimension, on the slowest rank. Each line runs rings: every rank sends to the next one. Memory whose ranks share
+ * cores has links of its own where `together` is 0: what a ring takes there is its switches of context. */
 typedef struct {
     int32_t ranks; /* of the longest line; less than 2: nothing was measured */
     int32_t lines; /* that cross one box side by side */
@@ -24,10 +25,10 @@ typedef struct {
 
 typedef struct {
     mc_seen_t dim[MC_MAX_DIMS];
-    double gamma;     /* seconds per byte reduced, all ranks active; 0: not measured */
-    int32_t ranks;    /* at work meanwhile */
-    bool share_cores; /* there are more than cores */
-    int32_t rounds;   /* how often each was timed */
+    double gamma;   /* seconds per byte reduced, all ranks active; 0: not measured */
+    int32_t ranks;  /* at work meanwhile */
+    double crowd;   /* ranks to a core; above 1 they share cores */
+    int32_t rounds; /* how often each was timed */
 } mc_sight_t;
 
 /* Was every dimension measured? Measured links beside those that were not choose worse than generic ones alone

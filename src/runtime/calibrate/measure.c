@@ -42,6 +42,7 @@ static const request_t request_of_series[SERIES] = {SHORT, ROW, QUARTER, LONG, L
 typedef struct {
     int32_t dim, ranks, lines;
     bool first, alone, pulled, streams;
+    bool fixed;       /* its links are those of memory whose ranks share cores (mc_seen_t) */
     bool known;       /* its sizes were found in time */
     meshcoll_t *line; /* NULL: it has none */
     mc_transport_t *transport;
@@ -61,7 +62,8 @@ typedef struct {
     double began, seconds, now; /* `now`: since it began, on the slowest rank, the same on all */
     double once;                /* that all series took once */
     int32_t n_dims, rounds;
-    bool share_cores; /* on some machine */
+    double crowd; /* ranks to a core, where they are most */
+    bool fixes;   /* leaves out memory where they are more than one */
     dim_t *dim[MC_MAX_DIMS];
     mc_series_t sum, runs;
 } measuring_t;
@@ -116,7 +118,7 @@ static int batch(measuring_t *m, meshcoll_request_t *const *request, int32_t n, 
 static int batch_of(measuring_t *m, const dim_t *d, series_t s, int32_t repeats, double *seconds)
 {
     meshcoll_request_t *const request = d->request[request_of_series[s]];
-    const bool waits = (s == S_ALONE && !d->first) || (s == S_SHORT && m->share_cores && !d->alone);
+    const bool waits = (s == S_ALONE && !d->first) || (s == S_SHORT && m->crowd > 1 && !d->alone);
     return batch(m, &request, request && !waits, repeats, seconds);
 }
 
@@ -180,9 +182,8 @@ static int find_short(measuring_t *m, dim_t *d, double enough)
     return status;
 }
 
-/* Long messages go in pieces where they stream, as the library cuts them: else what many lines have in flight together
- * overflows queues, and the rate is far too low (docs/lab-notes/calibration.md). A piece takes at least as long as 4
- * messages, as a run of `bytes` in `once` seconds tells: shorter ones would cost a fast network its rate. */
+/* Long messages go in pieces where they stream, as the library cuts them: else queues overflow
+ * (docs/lab-notes/calibration.md). A piece takes as long as 4 messages: shorter ones cost a fast network its rate. */
 static int32_t pieces_for(const dim_t *d, size_t bytes, double once)
 {
     const double per_byte = once / (d->ranks - 1) / (double)bytes / d->lines;
@@ -221,13 +222,6 @@ static int find_long(measuring_t *m, dim_t *d, double enough)
     return status;
 }
 
-/* On cores of their own. */
-static bool reads_memory(const measuring_t *m)
-{
-    const bool reads = m->mesh->job->connections.access == MC_SHM_READ;
-    return reads && !m->vectors->queued && !m->share_cores;
-}
-
 typedef struct {
     measuring_t *m;
     dim_t *d;
@@ -261,12 +255,12 @@ static int find_eager(measuring_t *m, dim_t *d)
                          &d->eager);
 }
 
-/* And times all once: first runs connect and find cold caches, and do not count. Long messages are read, as the longest
- * are, until the board has been filled. */
+/* And times all once, as first runs do not count. Long messages are read until the board has been filled. */
 static int find_sizes(measuring_t *m, dim_t *d, double seconds)
 {
     const double enough = seconds / 20;
-    const bool reads = d->pulled && reads_memory(m);
+    const mc_shm_access_t access = m->mesh->job->connections.access;
+    const bool reads = d->pulled && access == MC_SHM_READ && m->crowd <= 1 && !m->vectors->queued;
     int status = find_short(m, d, enough);
     if (reads)
         mc_eager_set(d->transport, 0);
@@ -380,8 +374,7 @@ static dim_t *inner_wire(const measuring_t *m)
     return inner;
 }
 
-/* Long messages along two dimensions at once take the longer of both times where each has a wire, and their sum where
- * they share one. */
+/* Along two dimensions at once: the longer of both times where each has a wire, their sum where they share one. */
 static int keep_both(measuring_t *m, dim_t *d, const dim_t *inner)
 {
     meshcoll_request_t *const request[] = {d->request[LONG], inner->request[LONG]};
@@ -472,6 +465,8 @@ static double burst_of(const dim_t *d, double per_byte)
 static mc_seen_t seen_of(const measuring_t *m, const dim_t *d)
 {
     double time[SERIES];
+    if (d->fixed)
+        return (mc_seen_t){.ranks = d->ranks, .pulled = true};
     for (int s = 0; s < SERIES; s++)
         time[s] = mc_series_median(&d->series[s]);
     mc_seen_t seen = {.ranks = d->ranks,
@@ -494,10 +489,10 @@ static int see(measuring_t *m, mc_sight_t *sight)
 {
     mc_sight_t own = {.gamma = mc_series_median(&m->sum) / SUM_BYTES,
                       .ranks = m->mesh->mesh.size,
-                      .share_cores = m->share_cores,
+                      .crowd = m->vectors->queued ? 1 : m->crowd,
                       .rounds = m->rounds};
     for (int32_t i = 0; i < m->n_dims; i++)
-        if (m->dim[i]->known)
+        if (m->dim[i]->known || m->dim[i]->fixed)
             own.dim[m->dim[i]->dim] = seen_of(m, m->dim[i]);
     if (m->mesh->mesh.ragged) /* both inside a box */
         own.dim[MC_RAGGED_FOLD] = own.dim[MC_RAGGED_GPU];
@@ -562,30 +557,35 @@ static void close_all(measuring_t *m)
 /* Of the time: memory takes a tenth of what a wire takes, whose shapers and buffers let short bursts pass faster. */
 static double part_of(const dim_t *d)
 {
-    return d->pulled ? 0.1 : 1;
+    return d->fixed ? 0 : d->pulled ? 0.1 : 1;
 }
 
 static int measure(measuring_t *m)
 {
     dim_t *const last = m->n_dims > 0 ? m->dim[m->n_dims - 1] : NULL;
     double parts = 0, most = 0;
-    int status = settle(m, m->mesh->job->oversubscribed, &most);
-    m->share_cores = most > 0;
-    for (int32_t i = 0; i < m->n_dims; i++)
+    int status = settle(m, m->mesh->job->crowd, &most);
+    m->crowd = most;
+    for (int32_t i = 0; i < m->n_dims; i++) {
+        m->dim[i]->fixed = m->fixes && m->dim[i]->pulled && most > 1 && !m->vectors->queued;
         parts += part_of(m->dim[i]);
+    }
     for (int32_t i = 0; i < m->n_dims && !status && !is_late(m); i++)
-        status = find_sizes(m, m->dim[i], m->seconds * part_of(m->dim[i]) / parts);
+        if (!m->dim[i]->fixed)
+            status = find_sizes(m, m->dim[i], m->seconds * part_of(m->dim[i]) / parts);
     if (!status && last && last->known && m->vectors->queued)
         status = make_request(m, last, SUMMING, last->bytes, 1);
-    return status || !last ? status : run_rounds(m);
+    return status || parts == 0 ? status : run_rounds(m);
 }
 
-int mc_measure(meshcoll_t *mesh, double seconds, const mc_vectors_t *vectors, mc_sight_t *sight)
+int mc_measure(meshcoll_t *mesh, double seconds, const mc_vectors_t *vectors, bool fixes,
+               mc_sight_t *sight)
 {
     measuring_t *const m = calloc(1, sizeof *m);
     int status = m ? MESHCOLL_OK : mc_fail_memory("times");
     if (m) {
         *m = (measuring_t){.mesh = mesh, .vectors = vectors, .began = mc_now(), .seconds = seconds};
+        m->fixes = fixes;
         status = open_all(m);
     }
     if (!status)

@@ -20,7 +20,9 @@ typedef struct {
 extern const mc_vectors_t mc_host_vectors;
 
 /* Collective over the ranks of the mesh, on which nothing else runs: its numbers of calls do not move on. Ends after
- * about `seconds`, and may leave out dimensions for which they do not suffice. An error is the job's. */
-int mc_measure(meshcoll_t *mesh, double seconds, const mc_vectors_t *vectors, mc_sight_t *sight);
+ * about `seconds`, and may leave out dimensions for which they do not suffice. An error is the job's.
+ * `fixes`: memory whose ranks share cores is left out, for links of its own (mc_seen_t). */
+int mc_measure(meshcoll_t *mesh, double seconds, const mc_vectors_t *vectors, bool fixes,
+               mc_sight_t *sight);
 
 #endif

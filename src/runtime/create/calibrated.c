@@ -106,7 +106,7 @@ static char *key_of(const mc_cluster_t *cluster, const char *order, const char *
     if (order)
         mc_text_add(&text, ";order %016" PRIx64, mc_calibrated_hash(order));
     if (share_cores)
-        mc_text_add(&text, ";shared cores");
+        mc_text_add(&text, ";with shared cores");
     for (size_t i = 0; i < MC_COUNT(devices_of); i++)
         if (getenv(devices_of[i]))
             mc_text_add(&text, ";%s %s", devices_of[i], getenv(devices_of[i]));
@@ -205,7 +205,7 @@ int mc_calibrated_use(mc_making_t *m, const char *devices)
     if (!is_wanted(&m->settings) || m->creation->oob.size == 1 ||
         mc_cluster_find(&m->settings, m->place, m->creation->oob.size, &cluster))
         return MESHCOLL_OK;
-    m->key = key_of(&cluster, m->settings.order, devices, m->oversubscribed);
+    m->key = key_of(&cluster, m->settings.order, devices, m->crowd > 1);
     int status = MESHCOLL_OK;
     if (m->key && !m->settings.links)
         status = use_links(&m->settings, m->key, &cluster.mesh);
@@ -266,7 +266,7 @@ static int measure(mc_making_t *m, bool *is_whole)
     meshcoll_t *const h = m->handle;
     const double seconds =
         mc_boxes_outside(h->machine, &h->mesh) == 0 ? one_box * m->calibrate : m->calibrate;
-    int status = mc_measure(h, seconds, &mc_host_vectors, &sight);
+    int status = mc_measure(h, seconds, &mc_host_vectors, true, &sight);
     if (status)
         return status;
     *is_whole = mc_sight_is_whole(&sight, &h->mesh);

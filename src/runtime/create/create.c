@@ -25,7 +25,8 @@ static int open_handle(mc_making_t *m)
     mc_network_where(mc_network_of(&networks, m->creation->oob.rank), &where);
     job->connections.access = wanted > m->copies && m->copies < MC_SHM_COPY ? m->copies : wanted;
     mc_job_lock(job);
-    job->oversubscribed = m->oversubscribed;
+    job->crowd = m->crowd;
+    job->oversubscribed = m->crowd > 1;
     mc_job_unlock(job);
     status = mc_connections_open(job);
     for (int32_t d = 0; d < job->mesh.ndims; d++)

@@ -158,8 +158,8 @@ int mc_making_places(mc_making_t *m, bool joins)
         m->machine[r] = m->place[r].machine;
         m->any_offers = m->any_offers || offers(&m->facts[r]);
     }
-    m->oversubscribed = mc_cores_are_shared(&m->facts->home.location.cores, sizeof *m->facts, n,
-                                            m->creation->oob.rank);
+    m->crowd =
+        mc_cores_crowd(&m->facts->home.location.cores, sizeof *m->facts, n, m->creation->oob.rank);
     mc_topology_warn(m->machine[m->creation->oob.rank] == m->creation->oob.rank);
     return MESHCOLL_OK;
 }

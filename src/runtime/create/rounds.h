@@ -40,9 +40,9 @@ typedef struct {
     mc_shm_probe_t probe;
     bool has_probe, any_offers; /* any_offers: some rank is in a job already */
     mc_shm_access_t copies;     /* the least access of any rank, COPY at most */
-    bool oversubscribed;
-    bool differs;       /* from rank 0, in what MESHCOLL_LOG tells of a rank */
-    meshcoll_t *handle; /* NULL until it is opened */
+    double crowd;               /* ranks to a core of this rank's */
+    bool differs;               /* from rank 0, in what MESHCOLL_LOG tells of a rank */
+    meshcoll_t *handle;         /* NULL until it is opened */
 } mc_making_t;
 
 void mc_making_open(mc_making_t *making, const mc_creation_t *creation);

@@ -33,18 +33,19 @@ static inline uint64_t mc_calibrated_hash(const char *links)
 }
 
 /* Calls show that the links are wrong: the next job measures them anew, unless another one has meanwhile. Only the
- * first time does anything. */
-static inline void mc_calibrated_drop(const mc_job_t *job)
+ * first time does anything. Returns whether it did. */
+static inline bool mc_calibrated_drop(const mc_job_t *job)
 {
     mc_calibrated_t *const c = job->calibrated;
     if (!c || !c->is_measured || !c->key)
-        return;
+        return false;
     char *const kept = mc_kept_read(MC_KEPT_LINKS, c->key);
     if (mc_calibrated_hash(kept) == c->hash)
         mc_kept_drop(MC_KEPT_LINKS, c->key);
     free(kept);
     free(c->key);
     c->key = NULL;
+    return true;
 }
 
 #endif

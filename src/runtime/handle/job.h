@@ -93,7 +93,8 @@ struct mc_job {
     mc_order_t order;
     int32_t *machine; /* by rank, the lowest rank on its machine; NULL: all are in one process */
     mc_settings_t settings; /* of the first mesh */
-    bool oversubscribed;    /* more ranks than cores */
+    double crowd;           /* ranks to a core of this rank's */
+    bool oversubscribed;    /* more than one: ranks share cores */
 
     mc_job_entry_t entry;
     struct mc_calibrated *calibrated; /* links measured at creation; NULL: none were */

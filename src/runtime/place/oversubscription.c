@@ -99,11 +99,11 @@ static const mc_cores_t *cores_at(const void *cores, size_t stride, int32_t rank
     return (const void *)((const char *)cores + (size_t)rank * stride);
 }
 
-bool mc_cores_are_shared(const void *cores, size_t stride, int32_t n, int32_t rank)
+double mc_cores_crowd(const void *cores, size_t stride, int32_t n, int32_t rank)
 {
     const mc_cores_t *const own = cores_at(cores, stride, rank);
     int32_t ranks = 0;
     for (int32_t r = 0; r < n; r++)
         ranks += cores_at(cores, stride, r)->pool == own->pool;
-    return ranks > own->n;
+    return (double)ranks / (own->n > 0 ? own->n : 1);
 }

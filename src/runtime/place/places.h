@@ -19,8 +19,8 @@ typedef struct {
 /* `kernel` is equal for ranks of the same kernel: boxes may be containers of one machine. */
 mc_cores_t mc_cores_find(uint64_t kernel);
 
-/* Are there more ranks in the pool of `rank` than cores? `cores` of n ranks, `stride` bytes apart. */
-bool mc_cores_are_shared(const void *cores, size_t stride, int32_t n, int32_t rank);
+/* Ranks to a core in the pool of `rank`; above 1 they share cores. `cores` of n ranks, `stride` bytes apart. */
+double mc_cores_crowd(const void *cores, size_t stride, int32_t n, int32_t rank);
 
 /* The cores that a cgroup's cpu.max in `directory` allows, rounded up; 0: no limit. */
 int32_t mc_cores_quota(const char *directory);

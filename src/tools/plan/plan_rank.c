@@ -327,7 +327,8 @@ static int print_ranking(const ranking_t *k)
     if (!k->request->strategy)
         print_answer(k);
     mc_plan_print_head(k->request, mc_print_bytes((double)k->request->bytes).text);
-    printf("no strategy is faster than %s (lower bound)\n", mc_print_seconds(k->bound).text);
+    if (k->bound > 0 || !mc_links_share_cores(&k->links))
+        printf("no strategy is faster than %s (lower bound)\n", mc_print_seconds(k->bound).text);
     if (!k->request->strategy)
         print_considered(k);
     else

@@ -30,7 +30,7 @@ static mc_links_t links_of(meshcoll_t *whole, double seconds, const mc_vectors_t
                            mc_sight_t *sight)
 {
     mc_links_t links = whole->links;
-    mc_tune_check(mc_measure(whole, seconds, memory, sight), "the links");
+    mc_tune_check(mc_measure(whole, seconds, memory, false, sight), "the links");
     mc_sight_links(sight, false, &links);
     links.measured = NULL;
     return links;
