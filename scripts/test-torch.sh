@@ -4,6 +4,7 @@
 # disk. Not part of scripts/test.sh.
 #   scripts/test-torch.sh [NAME…]     only tests whose name has one of these texts
 #   scripts/test-torch.sh --suite     also the tests of a backend that PyTorch ships, at 4 and 8 ranks: 10 more minutes
+#   TORCH_TESTS=FOLDER                with --suite: PyTorch's test/distributed, whose tests of Gloo then run, too
 #   MESHCOLL_DIR=build/test           takes libmeshcoll from a build tree, instead of building it
 #   TORCH=torch==2.9.1                another version of torch; a fresh BUILD folder with it
 # Closing line: "N passed, N failed, N skipped"; exit 1 when anything failed.

@@ -6,7 +6,8 @@
 #                            tells four users (tests/install/users.sh), CMake's other build types without tests,
 #                            a build without MPI with the tests that this concerns, unit and smoke tests under the
 #                            address and undefined-behaviour sanitizers together, the threaded tests under the thread
-#                            sanitizer, and the fuzz targets for FUZZ_SECONDS each (30): 35 minutes
+#                            sanitizer, the fuzz targets for FUZZ_SECONDS each (30), and PyTorch's tests of Gloo where
+#                            torch is installed: 35 minutes
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -123,6 +124,27 @@ fuzz() {
     skipped=$((skipped + 1))
 }
 
+# torch_suite: PyTorch's tests of Gloo over the backend, where scripts/test-torch.sh has made its environment
+torch_suite() {
+    local last
+    say "PyTorch's tests of Gloo"
+    if [ ! -x build/torch/venv/bin/python ] || [ ! -e "${TORCH_TESTS:-}/test_c10d_gloo.py" ]; then
+        echo "skipped: PyTorch's tests of Gloo: run scripts/test-torch.sh once, which installs torch, and set" \
+            "TORCH_TESTS to PyTorch's folder test/distributed"
+        skipped=$((skipped + 1))
+        return
+    fi
+    last=$(scripts/test-torch.sh --suite "tests of Gloo" | tee /dev/stderr | tail -n 1) || true
+    if [[ ! $last =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed,\ ([0-9]+)\ skipped$ ]]; then
+        echo "FAILED: scripts/test-torch.sh did not come to its end"
+        failed=$((failed + 1))
+        return
+    fi
+    passed=$((passed + BASH_REMATCH[1]))
+    failed=$((failed + BASH_REMATCH[2]))
+    skipped=$((skipped + BASH_REMATCH[3]))
+}
+
 # left_behind: what is in memory and in temporary folders now; the tests leave nothing there
 left_behind() {
     find /dev/shm -mindepth 1 -maxdepth 1 2>/dev/null
@@ -166,6 +188,7 @@ if [ -n "$all" ]; then
     # two at a time, as $jobs says: ten targets of 30 s take less than 3 minutes
     export FUZZ_SECONDS=${FUZZ_SECONDS:-30}
     fuzz
+    torch_suite
 fi
 
 check leftovers nothing_stays "$there"

@@ -65,6 +65,7 @@ ON_GPUS = [
     ("GPUs, killed, ranks on one", "killed.py", 0, SHARED),
 ]
 SUITE = [(f"PyTorch's tests, {ranks} ranks", f"suite.py {ranks}", 0, {}) for ranks in (4, 8)]
+SUITE.append(("PyTorch's tests of Gloo", "gloo_suite.py", 0, {"DISTRIBUTED_TESTS_DEFAULT_TIMEOUT": "60"}))
 
 
 def command(file, ranks):
@@ -95,7 +96,7 @@ def main():
     for name, file, ranks, environment in TESTS + on_gpus + (SUITE if "--suite" in sys.argv else []):
         if names and not any(text in name for text in names):
             continue
-        limit = SUITE_LIMIT if file.startswith(("suite.py", "wheel.py")) else LIMIT
+        limit = SUITE_LIMIT if file.startswith(("suite.py", "gloo_suite.py", "wheel.py")) else LIMIT
         out, status = output_of(file, ranks, environment, limit)
         words = [line.split(":")[0] for line in out.splitlines()]
         found = {word: words.count(word) for word in count}

@@ -98,9 +98,9 @@ def cases(suite):
 class Lines(unittest.TestResult):
     """A line for each test; those that were skipped are counted by their reason."""
 
-    def __init__(self):
+    def __init__(self, known):
         super().__init__()
-        self.known, self.why, self.began = known_failures(), {}, 0.0
+        self.known, self.why, self.began = known, {}, 0.0
 
     @staticmethod
     def name(test):
@@ -144,7 +144,7 @@ def run(names):
     suite = load(SUITE)
     logging.disable(logging.CRITICAL)
     tests = unittest.defaultTestLoader.loadTestsFromTestCase(cases(suite))
-    lines = Lines()
+    lines = Lines(known_failures())
     unittest.TestSuite(t for t in tests if not names or any(n in t.id() for n in names)).run(lines)
     for reason, which in sorted(lines.why.items()):
         print(f"skipped: {len(which)} tests: {reason}")
