@@ -149,7 +149,7 @@ static mc_number_t reduced(const mc_case_t *c, int size, size_t i)
 {
     const bool logical = c->op == MESHCOLL_LAND || c->op == MESHCOLL_LOR || c->op == MESHCOLL_LXOR;
     mc_number_t all = mc_case_value(c, 0, size, i);
-    if (size == 1 && logical)
+    if (size == 1 && logical && !c->on_device)
         return combined(MESHCOLL_LAND, all, all);
     for (int r = 1; r < size; r++)
         all = combined(c->op, all, mc_case_value(c, r, size, i));

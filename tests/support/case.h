@@ -19,7 +19,8 @@ typedef struct {
     size_t count;
     int root;
     bool in_place;
-    bool bare; /* buffers a rank does not use are NULL, else there and to be left alone */
+    bool bare;      /* buffers a rank does not use are NULL, else there and to be left alone */
+    bool on_device; /* a single rank's result is its input, of logical operations too */
 } mc_case_t;
 
 /* Bytes before and behind each buffer that nobody may write. */

@@ -391,13 +391,14 @@ static void *call_at_once(void *request)
 Test(callback, may_be_left_by_an_exception)
 {
     pthread_t thread;
-    meshcoll_request_t *request;
-    begin(0, 0, &request);
-    cr_assert_eq(pthread_create(&thread, NULL, call_at_once, request), 0);
+    meshcoll_request_t *request[RANKS];
+    begin(0, 0, &request[0]);
+    cr_assert_eq(pthread_create(&thread, NULL, call_at_once, request[0]), 0);
     cr_assert_eq(pthread_join(thread, NULL), 0);
     cr_expect_eq(mesh[0]->n_restricted, 0u, "it was noticed at once");
-    begin(1, 0, &request);
-    expect_usable(NULL);
+    begin(1, 0, &request[1]);
+    expect_usable(request[0]);
+    cr_expect_eq(meshcoll_wait(request[1]), MESHCOLL_OK);
 }
 
 Test(hook, may_be_left_by_longjmp)

@@ -108,7 +108,8 @@ enum { ADDRESS = 24 };
 /* Rank 1 states that its address has `bytes` bytes. */
 static int addresses_of(uint64_t bytes, bool ucx)
 {
-    mc_transport_t t = {.address_bytes = ADDRESS, .greets = ucx};
+    mc_transport_t t = {
+        .address_bytes = ADDRESS, .address_least = ucx ? ADDRESS / 2 : 0, .greets = ucx};
     static mc_job_t job;
     char all[2 * (8 + ADDRESS)] = {ADDRESS};
     memcpy(all + 8 + ADDRESS, &bytes, sizeof bytes);

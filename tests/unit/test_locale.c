@@ -8,11 +8,11 @@
 #include "transport/ucx.h"
 
 #include <criterion/criterion.h>
+#include <ctype.h>
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
 static char folder[64];
@@ -131,10 +131,10 @@ Test(locale, a_capital_i_with_a_dot_changes_nothing)
     mc_transport_t *transport;
     const mc_ucx_params_t params = {.tls = "tcp,self", .dim = "box"};
     open_locale("tr_TR");
-    cr_assert_neq(strcasecmp("INFO", "info"), 0);
+    cr_assert_eq(tolower('I'), 'I');
     cr_assert_eq(mc_ucx_create(&params, &transport), MESHCOLL_OK, "%s", meshcoll_last_error());
     transport->ops->close(transport);
     setenv("MESHCOLL_LOG", "INFO", 1);
     cr_assert(mc_log_has(MC_LOG_INFO));
-    cr_assert_neq(strcasecmp("INFO", "info"), 0, "the program's own locale stays");
+    cr_assert_eq(tolower('I'), 'I', "the program's own locale stays");
 }

@@ -223,6 +223,7 @@ bool rig_check(rig_case_t *r, mc_cu_stream_t stream)
     for (int k = 0; k < 2; k++)
         NEED(cuMemcpyDtoHAsync_v2(r->host.memory[k], r->mirror[k], bytes_of(r, k), stream) == 0);
     NEED(cuStreamSynchronize(stream) == 0);
+    r->c.on_device = true;
     if (mc_case_check(&r->c, &r->host, why, sizeof why) == 0)
         return true;
     printf("%s on rank %d: %s\n", mc_case_print(&r->c, what, sizeof what), rig_rank, why);
