@@ -79,8 +79,11 @@ static void test(kind_t kind, size_t count)
         status = kind == SENT ? call(mesh, OP, count, 0)
                               : meshcoll_bcast(mesh, in, out, count, MESHCOLL_INT32, 0);
     check(status == MESHCOLL_ERR_MISMATCH, kind, count, "expected to be told");
+    /* the next calls may be told by what they learn, which the calls of different roots count for */
     check(strstr(meshcoll_last_error(), "has made another call than rank") != NULL ||
-              strstr(meshcoll_last_error(), "ranks have made different calls on ") != NULL,
+              strstr(meshcoll_last_error(), "ranks have made different calls on ") != NULL ||
+              (kind == ROOT &&
+               strstr(meshcoll_last_error(), "an earlier call differed between ranks")),
           kind, count, "the sentence");
     if (kind != ROOT)
         check(strstr(meshcoll_last_error(), "whose is ") != NULL, kind, count, "whose call");
