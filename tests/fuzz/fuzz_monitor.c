@@ -34,7 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (frame->kind == MC_FRAME_NEWS && mc_news_read(&news, frame + 1, frame->bytes))
             check_news(&news);
     }
-    FUZZ_CHECK(error == ECONNRESET || error == EPROTO, "%d", error);
+    FUZZ_CHECK(error == ESHUTDOWN || error == EPROTO, "%d", error);
     close(fd[0]);
     close(fd[1]);
     return 0;
